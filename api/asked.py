@@ -4,12 +4,13 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from . import inputs
 from .budget import data_budget, reading_share, results_share
 from .core import output_files
 from .core.backends import check_available
+from .core.classes import NamedTuple
 from .core.engine.planning import Settings
 from .core.engine.threads import bounded_threads
 from .core.errors import InputError, OptionError

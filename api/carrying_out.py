@@ -13,6 +13,7 @@ from .budget import results_room
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import Engine
 from .core.engine.planning import Settings
+from .core.entry_points import versions
 from .core.errors import Cancelled, SeqloomError, StoreError
 from .core.pipeline import Plan
 from .core.ports import VolumeSource
@@ -146,13 +147,6 @@ def describe(plan: Plan, use: Settings, space: SearchSpace, command: str) -> dic
         "settings": {**asdict(use), "explain": sorted(use.explain)}, "space": asdict(space),
         "started": datetime.now(UTC).isoformat(),
     }
-
-
-def versions(*packages: str) -> dict[str, str]:
-    """Of installed packages."""
-    from importlib.metadata import version
-
-    return {name: version(name) for name in packages}
 
 
 def host() -> str:

@@ -3,8 +3,9 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from .core.classes import NamedTuple
 from .core.errors import Cancelled
 from .core.pipeline import Plan
 from .output_formats import reads_once

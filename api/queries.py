@@ -19,7 +19,7 @@ from .storage.duck.database_file import is_database
 
 QueryInput = Any
 """What ``load_queries`` takes."""
-_RESIDUES = re.compile(r"[A-Za-z*\s-]*[A-Za-z*][A-Za-z*\s-]*")
+_RESIDUES = r"[A-Za-z*\s-]*[A-Za-z*][A-Za-z*\s-]*"
 _WANTED = ("a path, residues as text, a list or other iterable of these or of (name, residues) pairs or records, or a "
            "mapping of names to residues")
 
@@ -81,7 +81,7 @@ def is_file(item: Any) -> bool:
         return True
     if not isinstance(item, str):
         return False
-    if item == "-" or not _RESIDUES.fullmatch(item):
+    if item == "-" or not re.fullmatch(_RESIDUES, item):
         return True
     return len(item) < 256 and "\n" not in item and Path(item).exists()
 

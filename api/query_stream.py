@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from . import inputs
 from .core.alphabet import alphabet
+from .core.classes import NamedTuple
 from .core.engine.planning import query_batches
 from .core.errors import ResumeError
 from .core.progress import Cancellation, Progress

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from . import indexes
 from .asked import (
@@ -24,6 +24,7 @@ from .budget import results_share, streaming_share
 from .carrying_out import begun, carry_out, describe, engine_of, on_cluster, streamed
 from .core import output_files
 from .core.backends import cuda_available
+from .core.classes import NamedTuple
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import check_queries
 from .core.engine.location import cut_source

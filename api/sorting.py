@@ -14,11 +14,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .core import output_files
+from .core.classes import NamedTuple
 from .core.engine.threads import run_tasks
 from .core.errors import OptionError, StoreError, UnknownNameError, concerning
 from .core.progress import Progress

@@ -63,9 +63,9 @@ def read(command: Any, ctx: Any, args: list[str], place: str = "", booleans: fro
 
 def print_version() -> None:
     """Name and version of the program."""
-    from importlib.metadata import version
+    from seqloom.core.entry_points import versions
 
-    print(f"seqloom {version('seqloom')}")
+    print(f"seqloom {versions('seqloom')['seqloom']}")
 
 
 def _placed(names: tuple[str, ...], options: list[str], plain: list[str]) -> list[str]:

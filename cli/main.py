@@ -5,7 +5,6 @@ Nothing is imported before the command that needs it is known: ``seqloom --help`
 
 import os
 import sys
-import traceback
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -169,6 +168,8 @@ def main(args: list[str]) -> int:
 def _internal(error: Exception) -> int:
     """Tell of a bug."""
     if os.environ.get("SEQLOOM_DEBUG"):
+        import traceback
+
         traceback.print_exc()
     else:
         say(f"internal error: {type(error).__name__}: {_one_line(error)} (seqloom --debug … shows where)")
@@ -177,6 +178,8 @@ def _internal(error: Exception) -> int:
 
 def _failed(status: int) -> int:
     if os.environ.get("SEQLOOM_DEBUG"):
+        import traceback
+
         traceback.print_exc()
     return status
 

@@ -7,7 +7,8 @@ peers' lists (``tests/cli/data/peer_options.txt``).
 
 import shlex
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+from seqloom.core.classes import NamedTuple
 
 from .aliases import dashed
 from .output import say

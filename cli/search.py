@@ -6,9 +6,10 @@ set through ``--set`` and listed in the help under its slot.
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
+from seqloom.core.classes import NamedTuple
 from typer.main import get_command
 
 from . import aliases
@@ -110,7 +111,7 @@ def pipeline_command(name: str, args: Sequence[str] = ()) -> Any:
         carry_out(pipeline, [(info, value) for info, value in own if value is not None], values)
 
     search.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    search.__annotations__ = {p.name: p.annotation for p in parameters}
+    search.__annotations__ = {}  # all of them are in the signature; typer goes through these as well, four times
 
     def slots(args: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
         return _slot_help(pipeline, args)
@@ -145,42 +146,40 @@ def load(name: str) -> "Pipeline":
     return Pipeline.from_toml(name, registry()) if name.endswith(".toml") else registry().pipeline(name)
 
 
+def _parameter(name: str, kind: Any, default: Any, flags: Sequence[str], **words: Any) -> inspect.Parameter:
+    """A parameter of the function that a command is made of; ``words`` are those of ``typer.Option``."""
+    return inspect.Parameter(name.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, annotation=kind,
+                             default=typer.Option(default, *flags, **words))
+
+
 def _run_parameter(name: str, taken: set[str]) -> inspect.Parameter:
     info = RUN_OPTIONS[name]
     flags = aliases.spellings(name, taken=taken)
     taken.update(flags)
-    declared = typer.Option(*flags, help=info.help, metavar=info.metavar or None, rich_help_panel=info.heading,
-                            show_default=isinstance(info.default, str))
-    default = inspect.Parameter.empty if info.required else info.default
     kind = info.type if info.required or info.default is not None else info.type | None
-    return inspect.Parameter(name.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, default=default,
-                             annotation=Annotated[kind, declared])
+    return _parameter(name, kind, ... if info.required else info.default, flags, help=info.help,
+                      metavar=info.metavar or None, rich_help_panel=info.heading,
+                      show_default=isinstance(info.default, str))
 
 
 def _output_parameter(format: str, taken: set[str]) -> inspect.Parameter:
     flags = aliases.spellings(format, aliases.OUTPUTS.get(format, ()), taken)
     taken.update(flags)
-    declared = typer.Option(*flags, help=f"write a file in format {format} as well", metavar=OUTPUT,
-                            rich_help_panel=IN_OUT)
-    return inspect.Parameter(format.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, default=None,
-                             annotation=Annotated[str | None, declared])
+    return _parameter(format, str | None, None, flags, help=f"write a file in format {format} as well", metavar=OUTPUT,
+                      rich_help_panel=IN_OUT)
 
 
 def _format_parameter(name: str, flag: str, help: str, taken: set[str]) -> inspect.Parameter:
     flags = aliases.spellings(name, (flag,), taken)
     taken.update(flags)
-    declared = typer.Option(*flags, help=help, rich_help_panel=IN_OUT, show_default=False)
-    return inspect.Parameter(name.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, default=False,
-                             annotation=Annotated[bool, declared])
+    return _parameter(name, bool, False, flags, help=help, rich_help_panel=IN_OUT, show_default=False)
 
 
 def _layout_parameter(name: str, metavar: str, help: str, taken: set[str]) -> inspect.Parameter:
     flags = aliases.spellings(name, taken=taken)
     taken.update(flags)
-    declared = typer.Option(*flags, help=help, metavar=metavar or None, rich_help_panel=IN_OUT, show_default=False)
-    kind: Any = str if metavar else bool
-    return inspect.Parameter(name.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, default=None,
-                             annotation=Annotated[kind | None, declared])
+    return _parameter(name, str | None if metavar else bool | None, None, flags, help=help, metavar=metavar or None,
+                      rich_help_panel=IN_OUT, show_default=False)
 
 
 def _own_parameter(info: "OptionInfo", pipeline: "Pipeline", taken: set[str]) -> inspect.Parameter:
@@ -194,13 +193,10 @@ def _own_parameter(info: "OptionInfo", pipeline: "Pipeline", taken: set[str]) ->
     if info.type is bool:
         flags = [f"{f}/--no-{name}" if f == f"--{name}" else f for f in flags]
         help = f"{info.help}  {YES}" if default else info.help
-        declared = typer.Option(*flags, help=help, rich_help_panel=heading, show_default=False)
-        return inspect.Parameter(OWN + info.name, inspect.Parameter.KEYWORD_ONLY, default=None,
-                                 annotation=Annotated[bool | None, declared])
-    declared = typer.Option(*flags, help=described(info, default), rich_help_panel=heading, show_default=False,
-                            metavar=_placeholder(info))
-    return inspect.Parameter(OWN + info.name, inspect.Parameter.KEYWORD_ONLY, default=None,
-                             annotation=Annotated[str | None, declared])
+        return _parameter(OWN + info.name, bool | None, None, flags, help=help, rich_help_panel=heading,
+                          show_default=False)
+    return _parameter(OWN + info.name, str | None, None, flags, help=described(info, default), rich_help_panel=heading,
+                      show_default=False, metavar=_placeholder(info))
 
 
 def described(info: "OptionInfo", default: Any, more: str = "") -> str:
@@ -215,8 +211,7 @@ def _placeholder(info: "OptionInfo") -> str:
 
 
 def _flags(parameter: inspect.Parameter) -> list[str]:
-    option = parameter.annotation.__metadata__[0]
-    return [f.split("/")[0] for f in (option.default, *(option.param_decls or ())) if isinstance(f, str)]
+    return [flag.split("/")[0] for flag in parameter.default.param_decls]
 
 
 def _slot_help(pipeline: "Pipeline", args: Sequence[str]) -> dict[str, list[tuple[str, str]]]:

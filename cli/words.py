@@ -7,8 +7,9 @@ next option for a value. Here each of these is refused, and so is what isn't kno
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
+from seqloom.core.classes import NamedTuple
 from seqloom.core.errors import UsageError
 
 from .aliases import FALSE, TRUE, dashed

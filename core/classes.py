@@ -1,39 +1,47 @@
-"""Data classes whose methods needn't be compiled in every process.
+"""Data classes and named tuples whose methods needn't be compiled in every process.
 
 ``dataclasses.dataclass`` writes the text of up to six methods for each class and compiles it, half a millisecond, which
-is a tenth of the start of a short search. This decorator of the same name takes the same words and gives classes that
-do the same, with methods that go over the fields. ``fields``, ``replace``, ``asdict`` and type checkers see no
-difference; classes of either kind may inherit from the other.
+is a tenth of the start of a short search; ``typing.NamedTuple`` does so with one. These of the same names take the same
+words and give classes that do the same, with methods that go over the fields. ``fields``, ``replace``, ``asdict``,
+numba and type checkers see no difference; data classes of either kind may inherit from the other.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
+    from typing import NamedTuple
 else:
     import dataclasses
+    from collections import _tuplegetter
+    from copy import copy
     from dataclasses import MISSING, Field, FrozenInstanceError
-    from inspect import get_annotations
+    from inspect import Parameter, Signature, get_annotations
 
-    @dataclasses.dataclass
-    class _Thawed:
+    @dataclasses.dataclass(init=False, repr=False, eq=False)
+    class _Example:
         """Where marks of fields and of classes are taken from."""
 
         field: int
 
-    @dataclasses.dataclass(frozen=True)
-    class _Frozen:
-        field: int
-
     _FIELDS, _SETTINGS = "__dataclass_fields__", "__dataclass_params__"
-    _MARK = dataclasses.fields(_Thawed)[0]._field_type
+    _MARK = dataclasses.fields(_Example)[0]._field_type
 
-    def dataclass(cls=None, /, *, frozen=False, eq=True, slots=False, kw_only=False):
+    def _settings(frozen):
+        """What a class remembers of the words of its decorator."""
+        settings = copy(_Example.__dataclass_params__)
+        settings.init = settings.repr = settings.eq = True
+        settings.frozen = frozen
+        return settings
+
+    _THAWED, _FROZEN = _settings(False), _settings(True)
+
+    def dataclass(cls=None, /, *, frozen=False, eq=True, kw_only=False):
         """As ``dataclasses.dataclass``, of whose arguments it takes these."""
         if cls is None:
-            return lambda made: dataclass(made, frozen=frozen, eq=eq, slots=slots, kw_only=kw_only)
-        if slots or "__setattr__" in vars(cls):
-            return dataclasses.dataclass(cls, frozen=frozen, eq=eq, slots=slots, kw_only=kw_only)
+            return lambda made: dataclass(made, frozen=frozen, eq=eq, kw_only=kw_only)
+        if "__setattr__" in vars(cls):
+            return dataclasses.dataclass(cls, frozen=frozen, eq=eq, kw_only=kw_only)
         members = {}
         for base in reversed(cls.__mro__[1:]):
             inherited = getattr(base, _FIELDS, None)
@@ -44,7 +52,7 @@ else:
         members.update((name, _member(cls, name, kind, kw_only)) for name, kind in get_annotations(cls).items()
                        if not _of_class(kind))
         setattr(cls, _FIELDS, members)
-        setattr(cls, _SETTINGS, getattr(_Frozen if frozen else _Thawed, _SETTINGS))
+        setattr(cls, _SETTINGS, _FROZEN if frozen else _THAWED)
         given = [member for member in members.values() if member.init]
         _add(cls, "__match_args__", tuple(member.name for member in given if not member.kw_only))
         _add(cls, "__init__", _maker(cls, list(members.values())))
@@ -94,7 +102,7 @@ else:
         names = {member.name for member in members if member.init}
         needed = [member.name for member in members
                   if member.default is MISSING and member.default_factory is MISSING and member.init]
-        defaults = [(member.name, member.default) for member in members if member.default is not MISSING]
+        defaults = {member.name: member.default for member in members if member.default is not MISSING}
         factories = [(member.name, member.default_factory) for member in members
                      if member.default_factory is not MISSING]
         count, most, finished = len(members), len(places), hasattr(cls, "__post_init__")
@@ -110,21 +118,22 @@ else:
             own = self.__dict__
             if len(values) > most:
                 raise TypeError(f"{type(self).__name__}() takes {most} arguments, not {len(values)}")
-            own.update(zip(places, values))
+            own.update(defaults)
+            for name, value in zip(places, values):
+                own[name] = value
             if named:
                 if not named.keys() <= names or not named.keys().isdisjoint(places[: len(values)]):
                     wrong = sorted((named.keys() - names) | (named.keys() & set(places[: len(values)])))
                     raise TypeError(f"{type(self).__name__}() doesn't take {', '.join(wrong)}, or takes it once only")
                 own.update(named)
             if len(own) < count:
-                for name in needed:
-                    if name not in own:
-                        raise TypeError(f"{type(self).__name__}() needs {name}")
-                for name, value in defaults:
-                    own.setdefault(name, value)
                 for name, make in factories:
                     if name not in own:
                         own[name] = make()
+                if len(own) < count:
+                    for name in needed:
+                        if name not in own:
+                            raise TypeError(f"{type(self).__name__}() needs {name}")
             if finished:
                 self.__post_init__()
 
@@ -163,5 +172,84 @@ else:
     def _not_deleted(self, name):
         raise FrozenInstanceError(f"cannot delete field {name!r}")
 
+    class _Signature:
+        """What a class of named tuples is called with, for numba and for help."""
 
-__all__ = ["dataclass"]
+        def __get__(self, made, cls):
+            defaults = cls._field_defaults
+            return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD,
+                                        default=defaults.get(name, Parameter.empty)) for name in cls._fields])
+
+    class _Named(tuple):
+        """What named tuples have in common. As in the standard library the names of these begin with an underscore,
+        so that fields may have any other."""
+
+        __slots__ = ()
+        __signature__ = _Signature()
+
+        def __new__(cls, /, *values, **named):
+            if named or len(values) != len(cls._fields):
+                values = _completed(cls, values, named)
+            return _tuple(cls, values)
+
+        def __getnewargs__(self):
+            return tuple(self)
+
+        def __repr__(self):
+            return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in zip(self._fields, self))})"
+
+        @classmethod
+        def _make(cls, values):
+            made = _tuple(cls, values)
+            if len(made) != len(cls._fields):
+                raise TypeError(f"{cls.__name__} has {len(cls._fields)} fields, not {len(made)}")
+            return made
+
+        def _replace(self, /, **named):
+            made = self._make(map(named.pop, self._fields, self))
+            if named:
+                raise ValueError(f"{type(self).__name__} has no {', '.join(named)}")
+            return made
+
+        def _asdict(self):
+            return dict(zip(self._fields, self))
+
+    _tuple = tuple.__new__
+
+    def _completed(cls, values, named):
+        """Values of all fields."""
+        names, defaults, what = cls._fields, cls._field_defaults, cls.__name__
+        if len(values) > len(names):
+            raise TypeError(f"{what}() takes {len(names)} arguments, not {len(values)}")
+        try:
+            whole = (*values, *[named.pop(name) if name in named else defaults[name] for name in names[len(values) :]])
+        except KeyError as error:
+            raise TypeError(f"{what}() needs {error.args[0]}") from None
+        if named:
+            raise TypeError(f"{what}() doesn't take {', '.join(named)}, or takes it once only")
+        return whole
+
+    class _Maker(type):
+        """Makes named tuples of the classes that inherit from ``NamedTuple``; these are classes like any other."""
+
+        def __new__(made_by, name, bases, body):
+            if not bases:
+                return super().__new__(made_by, name, bases, body)
+            if bases != (NamedTuple,):
+                raise TypeError(f"{name}: a named tuple inherits from nothing else")
+            body["__slots__"] = ()
+            made = type(name, (_Named,), body)
+            fields = tuple(get_annotations(made))
+            made._field_defaults = defaults = {name: body[name] for name in fields if name in body}
+            if list(defaults) != list(fields[len(fields) - len(defaults) :]):
+                raise TypeError(f"{name}: fields with defaults come last")
+            made._fields = made.__match_args__ = fields
+            for place, field in enumerate(fields):
+                setattr(made, field, _tuplegetter(place, ""))
+            return made
+
+    class NamedTuple(metaclass=_Maker):
+        """As ``typing.NamedTuple``."""
+
+
+__all__ = ["NamedTuple", "dataclass"]

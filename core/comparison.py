@@ -1,10 +1,11 @@
 """What one run has that another hasn't: their hits by names of query and target."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .classes import NamedTuple
 from .ports import Report
 
 Pair = tuple[str, str]

@@ -1,4 +1,4 @@
-"""Entry points of installed packages, remembered from one process to the next.
+"""Versions and entry points of installed packages; the latter are remembered from one process to the next.
 
 To import what Python has for them, and to look through all packages, takes longer than many a search. So what was found
 is kept in the user's cache with all that it was found in: the packages in the folders of ``sys.path``, and the times of
@@ -15,9 +15,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import PathFinder
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from .classes import NamedTuple
 from .user_cache import Unsafe, read_safely, user_cache, write_safely
 
 _FILES = ("entry_points.txt", "METADATA", "PKG-INFO")
@@ -66,6 +68,38 @@ def entries(group: str) -> list[Entry]:
     return found
 
 
+def versions(*names: str) -> dict[str, str]:
+    """Versions of installed packages by name, as ``importlib.metadata`` has them, which takes 10 ms to import.
+
+    Raises:
+        PackageNotFoundError: one isn't installed; a ``ModuleNotFoundError``.
+    """
+    described: dict[str, str] = {}
+    for folder in _packages(sys.path) if _all_on_path() else ():
+        described.setdefault(_plain(os.path.basename(folder).partition("-")[0]), folder)
+    return {name: _said(described.get(_plain(name), "")) or _looked_up(name) for name in names}
+
+
+def _plain(name: str) -> str:
+    """The name of a package as those of folders are compared."""
+    return name.lower().replace("-", "_").replace(".", "_")
+
+
+def _said(folder: str) -> str:
+    """The version in a folder that describes a package; "" where it isn't as usual."""
+    with suppress(OSError, UnicodeDecodeError), open(os.path.join(folder, _FILES[1]), encoding="utf-8") as lines:
+        for line in takewhile(str.strip, lines):
+            if line.startswith("Version:"):
+                return line.removeprefix("Version:").strip()
+    return ""
+
+
+def _looked_up(name: str) -> str:
+    from importlib.metadata import version
+
+    return version(name)
+
+
 def _found(group: str) -> list[Entry]:
     from importlib.metadata import entry_points
 
@@ -75,12 +109,17 @@ def _found(group: str) -> list[Entry]:
 
 def _place(group: str) -> Path | None:
     """Where entries of this installation are kept; None where they can't be, or come from elsewhere than files."""
-    if any(hasattr(finder, "find_distributions") and not _looks_on_path(finder) for finder in sys.meta_path):
+    if not _all_on_path():
         return None
     try:
         return user_cache() / f"{group}-entries-{zlib.crc32(sys.prefix.encode()):08x}.json"
     except RuntimeError:
         return None
+
+
+def _all_on_path() -> bool:
+    """Whether packages are found in the folders of ``sys.path`` alone."""
+    return all(_looks_on_path(finder) for finder in sys.meta_path if hasattr(finder, "find_distributions"))
 
 
 def _looks_on_path(finder: Any) -> bool:

@@ -5,12 +5,12 @@ from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from .alphabet import Alphabet
-from .classes import dataclass
+from .classes import NamedTuple, dataclass
 from .distinct import distinct
 from .records import Hits, Ragged, Records
 from .sequences import ModelBatch, SequenceBatch

@@ -1,21 +1,22 @@
 """Names of sequences in the notation of NCBI's FASTA files: ``sp|P53508|CSSA1_ECOLX``, ``NC_000913.3``."""
 
 import re
-from typing import NamedTuple
+
+from .classes import NamedTuple
 
 _DATABASES = ("gb", "emb", "dbj", "ref", "sp", "tr", "tpg", "tpe", "tpd", "gpp", "nat")
 """Kinds of ids that have an accession and a name."""
 _NUMBERS = ("bbs", "bbm", "gim")
 """Kinds of ids that are numbers."""
-_VERSION = re.compile(r"\.[0-9]+$")
-_PDB = re.compile(r"([0-9][A-Z0-9]{3})_([A-Za-z0-9]{1,4})"), "pdb|{1}|{2}"
+_VERSION = r"\.[0-9]+$"
+_PDB = r"([0-9][A-Z0-9]{3})_([A-Za-z0-9]{1,4})", "pdb|{1}|{2}"
 _OF_PROTEINS = (
-    (re.compile(r"[ANWXYZ]P_[0-9]{6,}(\.[0-9]+)?"), "ref|{}|"),
-    (re.compile(r"([OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9]([A-Z][A-Z0-9]{2}[0-9]){1,2})(\.[0-9]+)?"), "sp|{}|"),
+    (r"[ANWXYZ]P_[0-9]{6,}(\.[0-9]+)?", "ref|{}|"),
+    (r"([OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9]([A-Z][A-Z0-9]{2}[0-9]){1,2})(\.[0-9]+)?", "sp|{}|"),
     _PDB,
 )
 _OF_NUCLEOTIDES = (
-    (re.compile(r"(AC|N[CGMRSTWZ]|X[MR])_[A-Z]*[0-9]{6,}(\.[0-9]+)?"), "ref|{}|"),
+    (r"(AC|N[CGMRSTWZ]|X[MR])_[A-Z]*[0-9]{6,}(\.[0-9]+)?", "ref|{}|"),
     _PDB,
 )
 """Names without a kind that tell by themselves of what kind they are, and how they are written with it."""
@@ -33,7 +34,7 @@ _NUCLEOTIDE_KINDS = {
 }
 """Kinds of nucleotides of the archives by how many letters they begin with: U00096.3, CP000001.1, AAAA02000001.1. One
 letter tells, of two letters both; ranges are of the second. A kind that comes earlier has what is in several."""
-_OF_ARCHIVES = re.compile(r"([A-Z]{1,6})([0-9]{5,})(\.[0-9]+)?")
+_OF_ARCHIVES = r"([A-Z]{1,6})([0-9]{5,})(\.[0-9]+)?"
 _DIGITS = {1: (5,), 2: (6, 8), 3: (5, 7), 4: range(8, 12), 6: range(9, 13)}
 """By letters."""
 
@@ -71,7 +72,7 @@ class SeqId(NamedTuple):
     @property
     def unversioned(self) -> str:
         """The same without its version."""
-        return _VERSION.sub("", self.short) if self.kind in _DATABASES else self.short
+        return re.sub(_VERSION, "", self.short) if self.kind in _DATABASES else self.short
 
 
 def seq_id(name: str, protein: bool) -> SeqId:
@@ -103,14 +104,14 @@ def seq_id(name: str, protein: bool) -> SeqId:
     if archive := _archive_of(name, protein):
         return SeqId(f"{archive}|{name}|", name)
     for pattern, form in _OF_PROTEINS if protein else _OF_NUCLEOTIDES:
-        if found := pattern.fullmatch(name):
+        if found := re.fullmatch(pattern, name):
             return SeqId(form.format(name, *found.groups()[:2]), name)
     return SeqId(f"lcl|{name}", name)
 
 
 def _archive_of(name: str, protein: bool) -> str:
     """The kind of a bare accession of GenBank, ENA or DDBJ; "" for other names."""
-    found = _OF_ARCHIVES.fullmatch(name)
+    found = re.fullmatch(_OF_ARCHIVES, name)
     if not found or len(found[2]) not in _DIGITS.get(len(found[1]), ()) or protein != (len(found[1]) == 3):
         return ""
     letters = found[1]

@@ -66,7 +66,7 @@ def read_safely(path: Path, owners: "Collection[int] | None" = None) -> bytes:
         check_safe(path.parent, os.stat(path.parent), owners)
         content = file.read()
     data = content[: -len(_seal(b""))]
-    if content != data + _seal(data):
+    if content[len(data) :] != _seal(data):
         raise FileNotFoundError(errno.ENOENT, "it is damaged", str(path))
     return data
 

@@ -6,7 +6,7 @@ A thread that copies has a lane of its own: two page-locked buffers, and an even
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -15,6 +15,7 @@ from numba import cuda as _cuda
 from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic as _intrinsic
 
+from ..classes import NamedTuple
 from ..errors import BackendError
 from ..kernels.jit import kernel
 

@@ -10,13 +10,14 @@ import threading
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic as _intrinsic
 
+from ..classes import NamedTuple
 from ..kernels.jit import Kernel, kernel
 from .driver import (
     ASK,

@@ -8,11 +8,10 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
-from ..classes import dataclass
+from ..classes import NamedTuple, dataclass
 from ..context import Queries, SearchSpace
 from ..errors import BudgetError
 from ..pipeline import Plan

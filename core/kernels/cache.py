@@ -8,22 +8,29 @@ is read only if nobody else can have written it (``core/user_cache.py``), and wh
 import os
 import pickle
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..user_cache import Unsafe, check_safe, kernel_cache, read_safely, refuse, trusted_owners, write_safely
 
 
-def folders(source: Path) -> list[Path]:
+def folders(source: Path) -> Iterator[Path]:
     """Where machine code of this file's kernels may be; it is written to the first that takes it."""
-    beside = source.parent / "__pycache__"
-    try:
-        elsewhere = kernel_cache() / "kernels" / digest(str(source.parent))
-    except RuntimeError:
-        return [beside]
-    return [elsewhere, beside] if os.environ.get("NUMBA_CACHE_DIR") else [beside, elsewhere]
+    ours_first = os.environ.get("NUMBA_CACHE_DIR")
+    if not ours_first:
+        yield _beside(source)
+    with suppress(RuntimeError):
+        yield kernel_cache() / "kernels" / digest(str(source.parent))
+    if ours_first:
+        yield _beside(source)
+
+
+@cache
+def _beside(source: Path) -> Path:
+    return source.parent / "__pycache__"
 
 
 def digest(text: str) -> str:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from llvmlite import binding
 from numba.core import codegen, cpu, dispatcher, registry, types
@@ -24,6 +24,7 @@ from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, 
 from numba.extending import overload
 from numba.np import arrayobj
 
+from ..classes import NamedTuple
 from .cpu import SIMD_LEVELS, host_cpu, level
 from .laid_out import LaidOut, laid_out
 

@@ -10,11 +10,11 @@ import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import llvmlite
 import numpy as np
 
+from ..classes import NamedTuple
 from . import cache as kept
 
 SIMD_LEVELS = {"avx512": "", "avx2": "x86-64-v3", "portable": "x86-64"}

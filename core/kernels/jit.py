@@ -182,7 +182,9 @@ def _kind(value: Any) -> Any:
     return type(value)
 
 
+@cache
 def _named(kind: Any) -> str:
+    """A kind as text, which numpy takes its time for."""
     if isinstance(kind, tuple):
         return f"({','.join(map(_named, kind))})"
     return f"{kind.__module__}.{kind.__qualname__}" if isinstance(kind, type) else repr(kind)

@@ -15,7 +15,9 @@ from collections.abc import Callable
 from ctypes import CDLL, addressof, c_char, c_int, c_size_t, c_void_p, get_errno
 from functools import cache
 from os import strerror
-from typing import Any, NamedTuple
+from typing import Any
+
+from ..classes import NamedTuple
 
 _MAGIC = b"\x7fELF\x02\x01"
 """64 bits, little-endian."""

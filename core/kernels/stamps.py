@@ -9,13 +9,17 @@ import marshal
 import sys
 from collections.abc import Iterable
 from enum import Enum
+from functools import cache
 from opcode import opmap
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from .deferred import Deferred
+
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+_SEQUENCES, _SETS, _NUMPYS = (tuple, list), (frozenset, set), (np.ndarray, np.generic)
 _LIBRARIES = {"numpy", "numba", "llvmlite", "numba_cuda", "cuda", *sys.stdlib_module_names}
 """Packages whose functions stand for themselves: their versions are part of what machine code is kept for."""
 _LOAD_GLOBAL, _EXTENDED_ARG = opmap["LOAD_GLOBAL"], opmap["EXTENDED_ARG"]
@@ -51,35 +55,32 @@ class _Walk:
             return self._numbers[function]
         number = self._numbers[function] = len(self.parts)
         self.parts.append(None)
-        codes = list(_codes(function.__code__))
-        names = {name for code in codes for name in code.co_names}
+        plain, names, loaded = _said_by(function.__code__)
         known = function.__globals__
-        used = tuple((name, self._value(known[name], names))
-                     for name in sorted({name for code in codes for name in loaded_globals(code)}) if name in known)
-        cells = tuple(self._value(cell.cell_contents, names) for cell in function.__closure__ or ())
+        used = tuple([(name, self._value(known[name], names)) for name in loaded if name in known])
+        cells = tuple([self._value(cell.cell_contents, names) for cell in function.__closure__ or ()])
         given = self._value(function.__defaults__), self._value(function.__kwdefaults__)
-        self.parts[number] = function.__qualname__, self._code(function.__code__), used, cells, given
+        self.parts[number] = function.__qualname__, plain, used, cells, given
         return number
-
-    def _code(self, code: CodeType) -> tuple[Any, ...]:
-        constants = tuple(self._code(c) if isinstance(c, CodeType) else self._value(c) for c in code.co_consts)
-        return (code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount,
-                code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_exceptiontable, constants)
 
     def _value(self, value: Any, names: Iterable[str] = ()) -> Any:
         """A value as plain objects; of a module what has one of the ``names``."""
         kind = type(value)
         if kind in _PLAIN:
             return value
+        if kind is FunctionType:
+            return _name(value) if _is_library(value.__module__) else ("function", self.add(value))
+        if isinstance(value, Deferred):
+            return self._object(value)
         if isinstance(value, Enum):
             return "member", _name(kind), value.name, self._value(value.value)
-        if isinstance(value, tuple | list):
+        if isinstance(value, _SEQUENCES):
             return _name(kind), tuple(self._value(item, names) for item in value)
-        if isinstance(value, frozenset | set):
+        if isinstance(value, _SETS):
             return _name(kind), tuple(sorted((self._value(item) for item in value), key=repr))
         if isinstance(value, dict):
             return _name(kind), tuple((self._value(key), self._value(item)) for key, item in value.items())
-        if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+        if isinstance(value, _NUMPYS) and not value.dtype.hasobject:
             return "numpy", repr(value.dtype), value.shape, value.tobytes()
         if isinstance(value, np.dtype):
             return "dtype", repr(value)
@@ -88,8 +89,6 @@ class _Walk:
                 (name, self._value(getattr(value, name), names)) for name in sorted(names) if hasattr(value, name))
         if isinstance(value, type):
             return self._class(value)
-        if isinstance(value, FunctionType):
-            return _name(value) if _is_library(value.__module__) else ("function", self.add(value))
         return self._object(value)
 
     def _class(self, kind: type) -> Any:
@@ -109,13 +108,38 @@ class _Walk:
             if isinstance(function, FunctionType):
                 options = getattr(value, "_ctor_kwargs", None) or getattr(value, "targetoptions", None) or {}
                 return _name(type(value)), self.add(function), repr(sorted(options.items()))
-        if isinstance(value, BuiltinFunctionType | np.ufunc):
+        if isinstance(value, (BuiltinFunctionType, np.ufunc)):
             return _name(value)
         if _is_library(type(value).__module__) and " at 0x" not in (text := repr(value)):
             return _name(type(value)), text
         raise UnknownDependency(repr(value))
 
 
+@cache
+def _said_by(code: CodeType) -> tuple[tuple[Any, ...], frozenset[str], tuple[str, ...]]:
+    """What a function's code says by itself, which never changes: the code as plain objects, all names in it, and those
+    that it looks up among its module's, in order."""
+    codes = list(_codes(code))
+    return (_plain(code), frozenset([name for one in codes for name in one.co_names]),
+            tuple(sorted({name for one in codes for name in loaded_globals(one)})))
+
+
+def _plain(code: CodeType) -> tuple[Any, ...]:
+    """Code as plain objects."""
+    constants = tuple([_plain(c) if isinstance(c, CodeType) else _constant(c) for c in code.co_consts])
+    return (code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount,
+            code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_exceptiontable, constants)
+
+
+def _constant(value: Any) -> Any:
+    """A constant of code: one of the plain ones, or a tuple or set of such."""
+    if type(value) in _PLAIN:
+        return value
+    items = tuple([_constant(item) for item in value])
+    return _name(type(value)), items if isinstance(value, tuple) else tuple(sorted(items, key=repr))
+
+
+@cache
 def _is_library(module: str | None) -> bool:
     return (module or "").partition(".")[0] in _LIBRARIES
 
@@ -134,8 +158,10 @@ def _codes(code: CodeType) -> Iterable[CodeType]:
 
 def loaded_globals(code: CodeType) -> set[str]:
     """Names that a piece of code looks up among its module's; ``co_names`` has those of attributes, too."""
-    units = np.frombuffer(code.co_code, np.uint8).reshape(-1, 2).astype(np.int64)
-    at = np.flatnonzero(units[:, 0] == _LOAD_GLOBAL)
-    before = units[at - 1] if len(at) else units[:0]
-    arguments = units[at, 1] + np.where((before[:, 0] == _EXTENDED_ARG) & (at > 0), before[:, 1] << 8, 0)
-    return {code.co_names[argument >> 1] for argument in arguments.tolist()}
+    operations, arguments = code.co_code[::2], code.co_code[1::2]
+    found, at = set(), operations.find(_LOAD_GLOBAL)
+    while at >= 0:
+        longer = arguments[at - 1] << 8 if at and operations[at - 1] == _EXTENDED_ARG else 0
+        found.add(code.co_names[(arguments[at] + longer) >> 1])
+        at = operations.find(_LOAD_GLOBAL, at + 1)
+    return found

@@ -13,7 +13,6 @@ cached and errors point at lines that can be read.
 """
 
 import ast
-import hashlib
 import importlib.util
 import inspect
 import sys
@@ -24,6 +23,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+try:
+    from _blake2 import blake2b
+except ImportError:  # another interpreter
+    from hashlib import blake2b
 
 from ..user_cache import Unsafe, check_safe, kernel_cache, read_safely, refuse, trusted_owners, write_safely
 
@@ -121,7 +125,7 @@ def specialise(template: Callable[..., Any], functions: Mapping[str, Any] | None
     texts = [Path(p).read_text(encoding="utf-8")
              for p in (str(home.__file__), __file__, Path(__file__).with_name("packed16.py"))]
     fixed = [template.__name__, label, *(f"{name}={value!r}" for name, value in sorted(constants.items()))]
-    digest = hashlib.blake2b("\n".join([*fixed, *texts]).encode(), digest_size=8).hexdigest()
+    digest = blake2b("\n".join([*fixed, *texts]).encode(), digest_size=8).hexdigest()
     with _making:
         path = _kept(f"{template.__name__}_{digest}.py",
                      lambda: f"# {template.__name__}: {label}\n{_source(template, constants)}\n")

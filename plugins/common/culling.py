@@ -13,7 +13,7 @@ from typing import TypeVar
 from seqloom.core.classes import dataclass
 
 
-@dataclass(slots=True)
+@dataclass
 class Hsp:
     """An alignment on its way: half-open coordinates, raw score, and the point that it was extended from."""
 

@@ -20,9 +20,9 @@ is the number of vector instructions, so there are as few as can be:
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import inline, kernel

@@ -22,13 +22,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cache, cached_property, lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
 from seqloom.core.backends import device_count
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.one_hot import CODES

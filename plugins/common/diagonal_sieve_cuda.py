@@ -20,11 +20,12 @@ smaller than what the scan gains; each is scored cell by cell by a second kernel
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32
+from seqloom.core.classes import NamedTuple
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.jit import launch
 from seqloom.core.cuda.one_hot import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from seqloom.core.classes import NamedTuple
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
 from seqloom.plugins.common.xdrop import BOTH, ROW_ONLY, Matrix
 

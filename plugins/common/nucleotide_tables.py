@@ -6,7 +6,7 @@ Values are for (reward, penalty) without a common divisor: lambda (per raw unit)
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from seqloom.core.classes import NamedTuple
 
 Row = tuple[float, float, float, float, float]
 

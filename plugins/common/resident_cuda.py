@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import current_device, device_count, on_device
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.transfer import begin_to_device, make_ready, make_wait
 from seqloom.core.errors import BackendError, BudgetError
 from seqloom.core.kernels.packed16 import SIMULATED

@@ -4,9 +4,10 @@ A word holds as many symbols as fit. Symbols are coded densely: DNA takes 2 bits
 where 8 bytes would hold 8. Where keys differ in length, code 0 is the end of a key, below every residue.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.engine.threads import by_threads
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import prefetch

@@ -3,10 +3,10 @@
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.kernels.jit import kernel as host_kernel
 from seqloom.plugins.common.stretches_cpu import LEAST_PIECE
 

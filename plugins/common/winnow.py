@@ -20,7 +20,7 @@ FORK = 20
 """HSPs of a node from which on it is halved."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Entry:
     """An HSP on its way: half-open range on the query, score, target, where it starts in that, and E-value."""
 
@@ -54,7 +54,7 @@ def dominates(one: Entry, other: Entry) -> bool:
     return one.target_start <= other.target_start
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class _Node:
     begin: int
     end: int
@@ -166,7 +166,7 @@ def _all(node: _Node | None) -> list[Entry]:
     return [] if node is None else [*node.entries, *_all(node.left), *_all(node.right)]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class _Best:
     """A best hit with its range and what may hang over."""
 

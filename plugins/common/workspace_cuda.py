@@ -7,10 +7,11 @@ outgrown stays as long as there is room.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
+from seqloom.core.classes import NamedTuple
 from seqloom.core.cuda.driver import urgent_stream
 from seqloom.core.cuda.transfer import receive_through, send_through, synchronize
 from seqloom.core.kernels.packed16 import SIMULATED

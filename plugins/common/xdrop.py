@@ -25,7 +25,8 @@ The rule, which decides the answer wherever the X-drop cuts (BLAST+ 2.12; Zhang,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+from seqloom.core.classes import NamedTuple
 
 Matrix = Sequence[Sequence[int]]
 

@@ -15,9 +15,9 @@ any.
 Residues are handed in as `both_ways` makes them: the left half of an extension reads the reversed copy.
 """
 
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import (
     BYTE_LANES,

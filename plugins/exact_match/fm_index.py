@@ -12,10 +12,10 @@ Source: P. Ferragina & G. Manzini, "Opportunistic data structures with applicati
 string sorting and BWT alignment, 3.4 and 3.5, where counts and transform lie apart; here they share cache lines.
 """
 
-from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.alphabet import Alphabet
+from seqloom.core.classes import NamedTuple
 from seqloom.core.distinct import distinct
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch

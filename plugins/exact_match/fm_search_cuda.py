@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import device_count, on_device, simulated
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.transfer import to_device
 from seqloom.plugins.exact_match import fm_search_cpu as host
 

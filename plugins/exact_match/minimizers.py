@@ -8,10 +8,10 @@ bucket of the table, so whether something occurs twice is a look at that bucket.
 Source: S. Schleimer, D. Wilkerson & A. Aiken, "Winnowing", SIGMOD 2003; M. Roberts et al., Bioinformatics 20 (2004).
 """
 
-from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, Alphabet
+from seqloom.core.classes import NamedTuple
 
 from .symbols import NEVER, residues_in_order
 

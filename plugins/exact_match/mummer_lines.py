@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 
 WIDTH = 8
 """Of a column of numbers; longer ones make it wider."""

@@ -13,11 +13,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import finalize
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.cuda.transfer import begin_to_device, make_wait, to_device
 from seqloom.core.engine.threads import run_tasks

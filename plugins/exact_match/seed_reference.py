@@ -7,9 +7,10 @@ that starts further left, and is left out; the others are extended to the right.
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.errors import DamagedError
 from seqloom.core.index import Index

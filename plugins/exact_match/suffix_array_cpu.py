@@ -10,9 +10,10 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4.
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import by_threads, run_tasks
 from seqloom.core.kernels.jit import inline, kernel

@@ -7,9 +7,10 @@ the numbers of the rows; ``plain`` says what they are to who reads a file.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 
 from ...core.distinct import ranked
 from ...core.engine.threads import in_turn

@@ -3,9 +3,9 @@
 Source: NCBI C++ Toolkit, ``blastdb.asn`` and ``seqloc.asn``.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 
 DEEPEST = 32
 """Structures inside one another that a header may have."""

@@ -3,10 +3,10 @@
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any, ClassVar, NamedTuple
+from typing import IO, Any, ClassVar
 
 import numpy as np
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 
 from ...core.alphabet import PROTEIN
 from ...core.errors import UsageError

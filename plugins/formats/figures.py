@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 
 from ...core.ports import QueryBlock, Taxon
 from ..common.numbers import SMALLEST_EVALUE

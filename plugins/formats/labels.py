@@ -1,7 +1,8 @@
 """How queries and targets are called in BLAST's formats: by whole names or, where these are taken apart, accessions."""
 
 from functools import lru_cache
-from typing import NamedTuple
+
+from seqloom.core.classes import NamedTuple
 
 from ...core.alphabet import PROTEIN, Alphabet
 from ...core.ports import QueryBlock, QueryReport, TargetInfo

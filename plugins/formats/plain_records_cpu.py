@@ -4,9 +4,8 @@ What is: headers without a name, with blanks in unusual places or other characte
 that the table of residues doesn't give a code for, blanks among them. The numpy of ``fasta`` and ``fastq`` reads any.
 """
 
-from typing import NamedTuple
-
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
 
 _NEWLINE, _FASTA, _FASTQ, _PLUS, _BLANK, _ASCII = 10, ord(">"), ord("@"), ord("+"), 32, 127

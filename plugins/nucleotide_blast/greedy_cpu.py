@@ -6,9 +6,8 @@ a time. A sequence comes twice: as bytes, and as overlapping words of eight byte
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import (
     BYTE_LANES,

@@ -10,12 +10,12 @@ import weakref
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import on_device
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.jit import launching
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import offsets_of

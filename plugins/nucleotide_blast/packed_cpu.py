@@ -8,10 +8,10 @@ system provides memory only where something is written.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel

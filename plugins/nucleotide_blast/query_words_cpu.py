@@ -6,9 +6,8 @@ words, and those of the queries are looked up in it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel

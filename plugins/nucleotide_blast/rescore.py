@@ -14,7 +14,7 @@ from seqloom.plugins.common.culling import Hsp
 from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR, Script
 
 
-@dataclass(slots=True)
+@dataclass
 class TracedHsp(Hsp):
     """An alignment with its edit script, in strand coordinates."""
 

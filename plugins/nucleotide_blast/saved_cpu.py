@@ -6,9 +6,8 @@ stretch where that begins.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.plugins.common.culling_cpu import QUERY_END, QUERY_START, SCORE, TARGET_END, TARGET_START
 

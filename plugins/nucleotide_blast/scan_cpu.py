@@ -4,9 +4,9 @@ before anything else is fetched."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import highest_bit, lowest_bit, prefetch

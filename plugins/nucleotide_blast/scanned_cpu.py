@@ -6,9 +6,8 @@ which they are extended, so that nothing needs to be sorted for one who keeps in
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel

@@ -7,9 +7,8 @@ vector and of the words that there are, whatever their width.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import prefetch
 

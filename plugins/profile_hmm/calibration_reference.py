@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 
 from .exact_math import F32, LN2, log
 from .forward_reference import forward_parser

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import run_tasks

@@ -7,9 +7,10 @@ known of them stands in arrays, so that nothing but what decides the order of wo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.kernels.simd import WORKS_BY_HALVES
 from seqloom.core.subnormals import flushed

@@ -6,11 +6,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import device_count
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.kernels.packed16 import SIMULATED

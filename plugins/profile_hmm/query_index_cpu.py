@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.index import Index

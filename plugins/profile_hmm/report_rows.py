@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
+from seqloom.core.classes import NamedTuple
 from seqloom.core.errors import UsageError
 from seqloom.core.ports import QueryReport, Report
 from seqloom.core.records import DELETE, INSERT, children_order

@@ -7,9 +7,10 @@ else longer models are striped over the lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.distinct import distinct, ranked
 from seqloom.core.engine.threads import run_tasks

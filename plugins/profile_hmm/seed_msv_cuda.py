@@ -8,10 +8,9 @@ CPU's.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.distinct import distinct, ranked
 from seqloom.core.engine.threads import run_tasks, short_switch_interval

@@ -7,10 +7,9 @@ weighs null2 against the null model at 1 : 255 (HMMER's user's guide, "biased co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 
 from .exact_math import F32, log, log_sum
 from .hmmfile import ProfileHmm

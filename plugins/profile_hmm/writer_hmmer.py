@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.errors import UsageError
 from seqloom.core.ports import QueryReport, Report
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import IO, NamedTuple
+from typing import IO
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.ports import QueryReport, Report
 from seqloom.core.records import DELETE, INSERT
 

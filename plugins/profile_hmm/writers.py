@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import IO, NamedTuple
+from typing import IO
 
+from seqloom.core.classes import NamedTuple
 from seqloom.core.ports import QueryReport, Report
 
 from .report_rows import FAMILIES, HitRow, HmmerWriter, closing, hit_rows, models_are_targets, scores

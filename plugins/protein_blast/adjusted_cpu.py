@@ -1,8 +1,8 @@
 """``adjusted-traceback`` on the CPU: targets masked first, then all pairs that a thread takes up in one kernel."""
 
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel

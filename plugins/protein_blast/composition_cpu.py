@@ -4,9 +4,9 @@ Pairs are handed in many at a time, since joint frequencies are looked for side 
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import load, store
 from seqloom.plugins.common.karlin_altschul import lambda_root

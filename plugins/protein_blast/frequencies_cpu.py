@@ -7,9 +7,9 @@ what the inverse of a frequency's curvature is divided by, so that the frequenci
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import aligned, greater_lanes, load, maximum, minimum, splat, store
 from seqloom.plugins.common.logarithm_cpu import LANES, logarithms

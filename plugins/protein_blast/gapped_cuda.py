@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import deque
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64
 from seqloom.core.backends import device_count
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.jit import launching

@@ -14,12 +14,12 @@ targets are taken in blocks for which bins find room. The few hits that are left
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.jit import launching

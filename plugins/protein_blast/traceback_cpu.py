@@ -1,9 +1,9 @@
 """``final-traceback`` on the CPU: all pairs that a thread takes up in one kernel."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel

@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.options import option
 from seqloom.core.records import Records, Seeds

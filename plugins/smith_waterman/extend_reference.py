@@ -6,9 +6,10 @@ residues against a gap where that is as good, else target residues; a gap ends (
 nothing. The alignment begins where the score first falls to 0, seen from behind: it has no prefix that scores 0.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context, Scoring
 from seqloom.core.distinct import distinct
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Hits, Ragged, Records

@@ -27,10 +27,10 @@ what is left.
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Scoring
 from seqloom.core.distinct import ranked
 from seqloom.core.engine.threads import run_tasks

@@ -23,11 +23,12 @@ below ``ScoreFormat.ceiling`` before anything wraps: what is in it or above is s
 
 import threading
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Scoring
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.kernels.packed16 import (

@@ -15,10 +15,9 @@ Source: Gotoh 1982; equations 1 to 3 of Munekawa, Ino & Hagihara 2010, where a g
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Scoring
 
 

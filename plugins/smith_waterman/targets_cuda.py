@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64
 from seqloom.core.backends import current_device
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Scoring
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.jit import launching

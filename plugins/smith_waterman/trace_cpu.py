@@ -9,9 +9,9 @@ bit of all lanes).
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import (
     ALL_LANES,

@@ -7,9 +7,9 @@ comes to them. Memory grows with the length of the target times the square root 
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import (
     BYTE_LANES,

@@ -10,10 +10,11 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 4.3.2: its first 
 """
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import int32, int64, uint64
+from seqloom.core.classes import NamedTuple
 from seqloom.core.cuda.jit import kernel
 from seqloom.core.cuda.transfer import clear, to_device, to_host
 from seqloom.core.kernels.packed16 import SIMULATED

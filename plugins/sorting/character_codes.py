@@ -5,9 +5,9 @@ Bases take a quarter of the bus that bytes would. Nothing depends on where keys 
 operations code dozens of characters; the device takes its words out of the codes.
 """
 
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.cuda.driver import bytes_from
 from seqloom.core.distinct import distinct
 from seqloom.core.kernels.jit import kernel

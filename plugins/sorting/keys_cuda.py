@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import int64, uint64
 from seqloom.core.backends import current_device
+from seqloom.core.classes import NamedTuple
 from seqloom.core.cuda.driver import bytes_from
 from seqloom.core.cuda.jit import kernel
 from seqloom.core.cuda.transfer import staged_transfer, to_device, to_device_made, to_host

@@ -10,10 +10,10 @@ Narayanan, "Can GPUs sort strings efficiently?" (2013).
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numba import int32, int64, uint64
+from seqloom.core.classes import NamedTuple
 from seqloom.core.cuda.jit import kernel
 from seqloom.core.cuda.transfer import to_host
 from seqloom.core.engine.threads import run_tasks

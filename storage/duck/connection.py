@@ -225,10 +225,10 @@ def configure(connection: "duckdb.DuckDBPyConnection", memory: int | None = None
 def make_tables(connection: "duckdb.DuckDBPyConnection", kind: Kind,
                 fill: "Callable[[duckdb.DuckDBPyConnection], None] | None" = None) -> None:
     """All tables of a new file, stamped with the newest revision, and what ``fill`` adds; one transaction."""
-    from importlib.metadata import version
+    from ...core.entry_points import versions
 
     sql = (Path(__file__).parents[1] / kind / f"{kind}.sql").read_text(encoding="utf-8")
-    stamp = (f"INSERT INTO seqloom_file VALUES ('{kind}', '{HEAD[kind]}', 'seqloom {version('seqloom')}');"
+    stamp = (f"INSERT INTO seqloom_file VALUES ('{kind}', '{HEAD[kind]}', 'seqloom {versions('seqloom')['seqloom']}');"
              f"INSERT INTO alembic_version VALUES ('{HEAD[kind]}');")
     connection.execute(f"BEGIN; {sql}; {stamp}")
     if fill:
@@ -358,11 +358,11 @@ def _cut_short(path: str) -> bool:
     return not any(begin) or begin[_MAGIC] == b"DUCK"
 
 
-def lacks_table(error: StoreError) -> bool:
-    """Whether a table isn't there that a statement names."""
+def lacks_table(error: Exception) -> bool:
+    """Whether a table isn't there that a statement names: DuckDB's error, or that of ours that it was turned into."""
     from .native import duckdb
 
-    return isinstance(error.__cause__, duckdb.CatalogException)
+    return any(isinstance(one, duckdb.CatalogException) for one in (error, error.__cause__))
 
 
 def _first_line(text: str) -> str:

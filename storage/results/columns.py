@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ...core.records import Alignments, Column, Hits, Ragged, Records
-from ..duck.arrow import Values
+from ..duck.arrow import Nullable, Values
+from ..duck.literals import identifier
 from .sql_columns import base_names, sql_name
 
 SQL_TYPES = {"i1": "TINYINT", "i4": "INTEGER", "i8": "BIGINT", "f4": "FLOAT", "f8": "DOUBLE", "bool": "BOOLEAN",
@@ -31,7 +32,7 @@ def stored_type(level: str, column: Column) -> str:
 
 
 def columns_of(records: Records, level: str) -> dict[str, tuple[str, Values]]:
-    """Columns of ``records`` for ``arrow.insert``, absent values masked."""
+    """Columns of ``records`` for ``arrow.insert``."""
     return {stored_name(level, c): (stored_type(level, c), _with_nulls(c, records.data[name]))
             for name, c in records.schema.items()}
 
@@ -40,30 +41,32 @@ def _with_nulls(column: Column, values: Any) -> Values:
     if column.type in ("str", "path") or not column.nullable:
         return values
     absent = np.isnan(values) if values.dtype.kind == "f" else values == -1
-    return np.ma.MaskedArray(values, absent) if absent.any() else values
+    return Nullable(values, absent) if absent.any() else values
+
+
+def selected(level: str, column: Column) -> str:
+    """What to select for ``records_from``: absent numbers as records have them, and of lists how long they are."""
+    name = identifier(stored_name(level, column))
+    if column.type == "path":
+        return f"coalesce(len({name}), 0) AS {name}"
+    absent = {"f": "'NaN'", "i": "-1", "b": "false"}.get(column.type[0])
+    return f"coalesce({name}, {absent}) AS {name}" if absent else name
 
 
 def records_from(level: str, extra: Sequence[Column], arrays: dict[str, Any]) -> Records:
-    """The records that ``columns_of`` was given, from what ``fetchnumpy`` returns; paths as ``Ragged``."""
+    """The records that ``columns_of`` was given, from what ``fetchnumpy`` returns for ``selected``; paths as
+    ``Ragged``."""
     kind = LEVELS[level]
     schema = {c.name: c for c in (*kind.columns, *extra)}
-    data = {name: _without_nulls(c, arrays[stored_name(level, c)]) for name, c in schema.items()}
-    return kind(data, extra)
+    return kind({name: _values(c, arrays[stored_name(level, c)]) for name, c in schema.items()}, extra)
 
 
-def _without_nulls(column: Column, values: Any) -> Any:
+def _values(column: Column, values: Any) -> Any:
     if isinstance(values, Ragged):
         return values
-    masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
-    plain = np.ma.getdata(values)
     if column.type == "str":
-        return np.array([None if masked is not None and masked[i] else v for i, v in enumerate(plain)] or [], object)
-    if masked is None or not masked.any():
-        return plain.astype(column.dtype)
-    result = column.absent(len(plain))
-    assert isinstance(result, np.ndarray)
-    result[~masked] = plain[~masked]
-    return result
+        return np.array(values.tolist(), object)  # None for NULL
+    return values.astype(column.dtype)
 
 
 def place_in_group(*keys: np.ndarray) -> np.ndarray:

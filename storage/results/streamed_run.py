@@ -7,7 +7,9 @@ writer, so that memory stays the same however many queries there are.
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from seqloom.core.classes import NamedTuple
 
 from ...core.engine.memory import MemorySink
 from ...core.errors import Cancelled, StoreError

@@ -1,7 +1,8 @@
 """What a sequence database says of itself."""
 
 from datetime import datetime
-from typing import NamedTuple
+
+from seqloom.core.classes import NamedTuple
 
 from .fingerprint import BLOCK_RESIDUES
 

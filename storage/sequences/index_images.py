@@ -18,10 +18,10 @@ from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 from weakref import WeakSet
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 
 PAGE = 4096
 """Bytes; headers are padded to whole pages, so that what is aligned in a piece is so in memory."""

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.alphabet import Alphabet
 from ...core.errors import InputError
 from ...core.sequences import SequenceBatch
-from ..duck.arrow import Values, insert
+from ..duck.arrow import Nullable, Values, insert
 from ..duck.connection import translated
 from ..duck.database_file import SAVING, begun
 from ..duck.literals import literal
@@ -123,7 +123,7 @@ class Writer:
         self._insert("sequences", {
             "ordinal": ("BIGINT", np.arange(first, first + count)), "length": ("INTEGER", lengths),
             "start": ("BIGINT", self._residues + batch.offsets[:-1]), "name": ("VARCHAR", batch.names),
-            "description": ("VARCHAR", descriptions), "taxid": ("INTEGER", np.ma.MaskedArray(taxids, taxids == 0)),
+            "description": ("VARCHAR", descriptions), "taxid": ("INTEGER", Nullable(taxids, taxids == 0)),
         })
         if len(batch.lower):
             sequence = first + batch.lower.sequence.astype(np.int64)

@@ -1,15 +1,17 @@
-"""Data classes of ours do what those of the standard library do."""
+"""Data classes and named tuples of ours do what those of the standard library do."""
 
 import copy
 import dataclasses
+import inspect
 import pickle
+import typing
 from collections.abc import Callable
 from dataclasses import field
 from functools import cached_property
 from typing import Any, ClassVar
 
 import pytest
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 
 Maker = Callable[..., Any]
 KINDS = [dataclasses.dataclass, dataclass]
@@ -148,3 +150,87 @@ def test_without_equality_objects_are_themselves() -> None:
 
     one = Alone(1)
     assert one == one and one != Alone(1) and len({one, Alone(1)}) == 2
+
+
+class Theirs(typing.NamedTuple):
+    """Some fields."""
+
+    number: int
+    text: "str"
+    rest: tuple[int, ...] = ()
+    last: float = 1.5
+
+    @property
+    def twice(self) -> int:
+        return 2 * self.number
+
+
+class Ours(NamedTuple):
+    """Some fields."""
+
+    number: int
+    text: "str"
+    rest: tuple[int, ...] = ()
+    last: float = 1.5
+
+    @property
+    def twice(self) -> int:
+        return 2 * self.number
+
+
+TUPLES: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((1, "a"), {}), ((1, "a", (2,)), {}), ((1, "a", (2,), 3.0), {}), ((1,), {"text": "b"}), ((1,), {}), ((), {}),
+    ((), {"text": "c", "number": 1, "last": 0.5}), ((1, "a"), {"number": 2}), ((1, "a"), {"other": 2}),
+    ((1, "a", (2,), 3.0, 4), {}), ((1, "a"), {"last": 2.5}), ((1, "a", (2,), 3.0), {"last": 2.5})]
+
+
+@pytest.mark.parametrize("values, named", TUPLES)
+def test_named_tuples_as_those_of_the_standard_library(values: tuple[Any, ...], named: dict[str, Any]) -> None:
+    try:
+        one = Theirs(*values, **named)
+    except TypeError:
+        with pytest.raises(TypeError):
+            Ours(*values, **named)
+        return
+    other = Ours(*values, **named)
+    assert other == one == tuple(other) and hash(other) == hash(one) and other.twice == one.twice
+    assert repr(other) == repr(one).replace("Theirs", "Ours") and other._asdict() == one._asdict()
+    assert [other.number, other.text, other.rest, other.last] == [*one]
+    assert other._replace(text="z") == one._replace(text="z") and type(other._replace(text="z")) is Ours
+    assert Ours._make(iter(one)) == other == copy.copy(other) == pickle.loads(pickle.dumps(other))
+    assert type(pickle.loads(pickle.dumps(other, 0))) is Ours
+
+
+def test_classes_of_named_tuples_as_those_of_the_standard_library() -> None:
+    for name in ("_fields", "_field_defaults", "__match_args__", "__doc__", "__slots__"):
+        assert getattr(Ours, name) == getattr(Theirs, name), name
+    assert typing.get_type_hints(Ours) == typing.get_type_hints(Theirs) and type(Ours) is type(Theirs)
+    ours, theirs = (inspect.signature(kind).parameters.values() for kind in (Ours, Theirs))
+    assert [(p.name, p.kind, p.default) for p in ours] == [(p.name, p.kind, p.default) for p in theirs]
+    match Ours(1, "a"):
+        case Ours(number, text):
+            assert (number, text) == (1, "a")
+    with pytest.raises(AttributeError):
+        Ours(1, "a").number = 2  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        Ours(1, "a").other = 2  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="other"):
+        Ours(1, "a")._replace(other=1)
+    with pytest.raises(TypeError):
+        Ours._make((1,))
+    with pytest.raises(TypeError, match="last"):
+
+        class Order(NamedTuple):
+            number: int = 0
+            text: str  # type: ignore[misc]
+
+
+def test_numba_takes_named_tuples() -> None:
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def added(pair):
+        made = Ours(pair.number + 1, pair.text, rest=pair.rest)
+        return Ours(made.number, made.text, made.rest, pair.last)
+
+    assert added(Ours(1, "a", (2, 3))) == Ours(2, "a", (2, 3)) and type(added(Ours(1, "a", (2, 3)))) is Ours

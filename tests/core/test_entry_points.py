@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from seqloom.core import entry_points
-from seqloom.core.entry_points import Entry, entries
+from seqloom.core.entry_points import Entry, entries, versions
 
 LONG_AGO = 1_000_000_000_000_000_000
 
@@ -144,3 +144,25 @@ def test_finders_of_others_are_asked_each_time(site: Path, searched: list[str], 
 def test_our_own_are_those_that_python_finds() -> None:
     found = [(e.name, e.value, e.dist.name) for e in metadata.entry_points(group="seqloom") if e.dist]
     assert sorted(e[:3] for e in entries("seqloom")) == sorted(found)
+
+
+def test_versions_are_those_that_python_finds(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package(site, "toy_box", "", "1.2.post3")
+    later = tmp_path / "later"
+    later.mkdir()
+    package(later, "toy_box", "", "9.9")
+    (package(later, "bare", "") / "METADATA").write_text("Metadata-Version: 2.1\nName: bare\n\nVersion: 7\n")
+    (later / "old.egg-info").mkdir()
+    (later / "old.egg-info" / "PKG-INFO").write_text("Metadata-Version: 1.0\nName: old\nVersion: 0.3\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "gone"), str(site), str(later)])
+    names = ["toy-box", "toy_box", "Toy.Box", "old"]
+    assert versions(*names) == {name: metadata.version(name) for name in names} == dict(zip(names, [*3 * ["1.2.post3"],
+                                                                                                     "0.3"]))
+    with pytest.raises(metadata.PackageNotFoundError):
+        versions("toy_box", "nowhere")
+    monkeypatch.setattr(sys, "path", [str(later)])
+    assert versions("toy_box") == {"toy_box": "9.9"}
+
+
+def test_versions_of_our_own_packages() -> None:
+    assert versions("seqloom", "numpy") == {name: metadata.version(name) for name in ("seqloom", "numpy")}

@@ -4,9 +4,10 @@ import base64
 import gzip
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 
 from ....core.alphabet import PROTEIN
 from ....core.ports import QueryReport

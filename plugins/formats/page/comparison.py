@@ -1,7 +1,8 @@
 """How a page shows what one run has that another hasn't."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from seqloom.core.classes import NamedTuple
 
 from ....core.comparison import Comparison, Found, Line
 from ...common.numbers import bit_score_text, evalue_text, score_text

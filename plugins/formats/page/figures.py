@@ -1,9 +1,9 @@
 """Places of what the figures of a page show, for its templates."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 
 from ..figures import Domain, DotLines, Histogram, Protein, ticks
 

@@ -1,10 +1,10 @@
 """What a page shows of one query: its hits in a table, as bars along the query, and their alignments."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 
 from ....core.alphabet import Alphabet, alphabet
 from ....core.ports import QueryReport, Taxon

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 
 from ....core.alphabet import PROTEIN
 from ....core.errors import StoreError

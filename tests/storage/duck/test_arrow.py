@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.records import Ragged
 from seqloom.storage.duck import arrow
-from seqloom.storage.duck.arrow import insert
+from seqloom.storage.duck.arrow import Nullable, insert
 from seqloom.storage.duck.literals import literal
 
 
@@ -41,10 +41,10 @@ def test_columns_of_every_kind():
     absent = np.array([True, False, False])
     insert(connection, "t", {
         "a": ("SMALLINT", np.array([1, -1, 3], np.int8)),
-        "b": ("DOUBLE", np.ma.MaskedArray(np.array([0.5, 0.1, -2], np.float32), absent)),
+        "b": ("DOUBLE", Nullable(np.array([0.5, 0.1, -2], np.float32), absent)),
         "c": ("BOOLEAN", np.array([True, False, True])),
         "p": ("UINTEGER[]", Ragged(np.array([0, 1, 1, 3]), np.array([7, 2**32 - 1, 0], np.uint32))),
-        "q": ("BIGINT", np.ma.MaskedArray(np.array([5, 6, 2**60]), ~absent)),
+        "q": ("BIGINT", Nullable(np.array([5, 6, 2**60]), ~absent)),
         "d": ("DOUBLE", np.array([0.0, np.nan, np.inf, 9.0])[:3]),
         "x": ("BLOB", [bytes(20), None, b"\xff"]),
         "y": ("JSON", ["{}", "[1]", None]),
