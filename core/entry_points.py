@@ -75,9 +75,9 @@ def versions(*names: str) -> dict[str, str]:
         PackageNotFoundError: one isn't installed; a ``ModuleNotFoundError``.
     """
     described: dict[str, str] = {}
-    for folder in _packages(sys.path) if _all_on_path() else ():
+    for folder in _packages(map(os.path.abspath, sys.path)) if _all_on_path() else ():
         described.setdefault(_plain(os.path.basename(folder).partition("-")[0]), folder)
-    return {name: _said(described.get(_plain(name), "")) or _looked_up(name) for name in names}
+    return {name: _said(described.get(_plain(name))) or _looked_up(name) for name in names}
 
 
 def _plain(name: str) -> str:
@@ -85,8 +85,10 @@ def _plain(name: str) -> str:
     return name.lower().replace("-", "_").replace(".", "_")
 
 
-def _said(folder: str) -> str:
-    """The version in a folder that describes a package; "" where it isn't as usual."""
+def _said(folder: str | None) -> str:
+    """The version in a folder that describes a package; "" where there is none, or it isn't as usual."""
+    if folder is None:
+        return ""
     with suppress(OSError, UnicodeDecodeError), open(os.path.join(folder, _FILES[1]), encoding="utf-8") as lines:
         for line in takewhile(str.strip, lines):
             if line.startswith("Version:"):

@@ -155,6 +155,8 @@ def test_versions_are_those_that_python_finds(site: Path, tmp_path: Path, monkey
     (later / "old.egg-info").mkdir()
     (later / "old.egg-info" / "PKG-INFO").write_text("Metadata-Version: 1.0\nName: old\nVersion: 0.3\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "gone"), str(site), str(later)])
+    (tmp_path / "METADATA").write_text("Metadata-Version: 2.1\nName: nowhere\nVersion: 5\n")
+    monkeypatch.chdir(tmp_path)
     names = ["toy-box", "toy_box", "Toy.Box", "old"]
     assert versions(*names) == {name: metadata.version(name) for name in names} == dict(zip(names, [*3 * ["1.2.post3"],
                                                                                                      "0.3"]))
