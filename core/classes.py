@@ -6,7 +6,7 @@ words and give classes that do the same, with methods that go over the fields. `
 numba and type checkers see no difference; data classes of either kind may inherit from the other.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -79,8 +79,9 @@ else:
 
     def _of_class(kind):
         """Whether an annotation is of the class, not of its objects."""
-        return (kind.removeprefix("typing.").startswith("ClassVar") if isinstance(kind, str) else
-                str(kind).startswith("typing.ClassVar"))
+        if isinstance(kind, str):
+            return kind.removeprefix("typing.").startswith("ClassVar")
+        return kind is ClassVar or getattr(kind, "__origin__", None) is ClassVar
 
     def _member(cls, name, kind, kw_only):
         """The field of that name."""
@@ -91,8 +92,9 @@ else:
         if member.default is not MISSING:
             if member.default.__class__.__hash__ is None:
                 raise ValueError(f"{cls.__name__}.{name} has a default that all objects would share")
-            setattr(cls, name, member.default)
-        elif isinstance(value, Field):
+            if member is value:
+                setattr(cls, name, member.default)
+        elif member is value:
             delattr(cls, name)
         return member
 

@@ -5,8 +5,6 @@ A linear congruential generator modulo 2³² whose start is the seed mixed by Bo
 
 from __future__ import annotations
 
-import secrets
-
 _MASK = 0xFFFFFFFF
 
 
@@ -14,7 +12,7 @@ class RandomNumbers:
     """Deviates in [0, 1), the same sequence for the same seed. Seed 0 picks an arbitrary one."""
 
     def __init__(self, seed: int) -> None:
-        self._state = _mix(seed or 1 + secrets.randbelow(_MASK - 1), 87654321, 12345678) or 42
+        self._state = _mix(seed or _arbitrary(), 87654321, 12345678) or 42
 
     @property
     def state(self) -> int:
@@ -23,6 +21,12 @@ class RandomNumbers:
     def next(self) -> float:
         self._state = (69069 * self._state + 1) & _MASK
         return self._state / 4294967296.0
+
+
+def _arbitrary() -> int:
+    import secrets  # which brings OpenSSL with it
+
+    return 1 + secrets.randbelow(_MASK - 1)
 
 
 def _mix(a: int, b: int, c: int) -> int:

@@ -99,7 +99,7 @@ def _short(kind: str, values: Values) -> bool:
     """Whether a column may be written as text: it is no longer than that is worth, and SQL has a text for it."""
     if isinstance(values, Ragged):
         return len(values.values) <= SHORT
-    if kind not in _NOTHING:
+    if kind not in _NOTHING or isinstance(values, Nullable):
         return True
     there = [v for v in values if v is not None]
     return sum(map(len, there)) <= SHORT and (kind == "BLOB" or not any("\0" in text for text in there))

@@ -690,7 +690,7 @@ def test_short_memory_means_fewer_units_side_by_side() -> None:
         def run(self, context, records):
             flying[0] += 1
             most[0] = max(most[0], flying[0])
-            time.sleep(0.01)
+            time.sleep(0.05)
             flying[0] -= 1
             return super().run(context, records)
 
