@@ -192,8 +192,11 @@ def by_threads(threads: int, low: int, high: int, work: Callable[[int, int, int]
 def in_turn(threads: int, work: Callable[[Any], Any], items: Iterable[Any], purpose: str) -> Iterator[Any]:
     """What ``work`` gives for each item, in their order.
 
-    Several threads are at work on as many items ahead of what was taken; the caller alone draws items, and one thread
-    is the caller itself.
+    The caller alone draws items, no more than ``threads`` ahead of what was taken from here. With one thread it does
+    the work as well.
+
+    Raises:
+        Exception: of the first item whose work failed; no others begin then.
     """
     if threads < 2:
         yield from map(work, items)

@@ -6,7 +6,6 @@ the numbers of the rows; ``plain`` says what they are to who reads a file.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -195,34 +194,29 @@ def tables(blocks: Iterable[QueryBlock], level: str, threads: int = 1) -> "Itera
 
     first: Records | None = None
 
-    def groups() -> Iterator[list[QueryBlock]]:
-        """Blocks with rows of a table."""
+    def with_rows() -> Iterator[QueryBlock]:
         nonlocal first
-        waiting, held = list[QueryBlock](), 0
         for block in blocks:
             records: Records = block.hits.alignments if level == "hsps" else block.hits
             first = first if first is not None and len(first) else records
-            if not len(records):
-                continue
-            waiting.append(block)
-            held += len(records)
-            if held >= ROWS_AT_ONCE:
-                yield waiting
-                waiting, held = [], 0
-        if waiting:
-            yield waiting
+            if len(records):
+                yield block
 
-    def made(group: list[QueryBlock]) -> "list[pyarrow.Table]":
+    def made(block: QueryBlock) -> "pyarrow.Table":
         assert first is not None
-        columns, parts, done = _columns(first, level), list[Any](), list[Any]()
-        for block in group:
-            parts.append(_table(Rows(block, level), columns))
-            if sum(part.nbytes for part in parts) >= BYTES_AT_ONCE or block is group[-1]:
-                done.append(_joined(parts))
-                parts = []
-        return done
+        return _table(Rows(block, level), _columns(first, level))
 
-    yield from chain.from_iterable(in_turn(threads, made, groups(), "columns"))
+    # A table is all that is kept of a block: few of very many queries may have rows.
+    waiting: list[Any] = []
+    rows = held = 0
+    for table in in_turn(threads, made, with_rows(), "columns"):
+        waiting.append(table)
+        rows, held = rows + len(table), held + table.nbytes
+        if rows >= ROWS_AT_ONCE or held >= BYTES_AT_ONCE:
+            yield _joined(waiting)
+            waiting, rows, held = [], 0, 0
+    if waiting:
+        yield _joined(waiting)
     if first is None or not len(first):
         nothing = Alignments.empty() if level == "hsps" else Hits.empty()
         chosen = _columns(nothing if first is None else first, level)

@@ -17,7 +17,7 @@ _ONE = np.uint64(1)
 _WRONG = np.uint64(2**64 - 1)
 
 
-class Records(NamedTuple):
+class PlainRecords(NamedTuple):
     """What a block holds; before the first record may be the rest of one of the block before.
 
     Attributes:
@@ -138,14 +138,14 @@ def _take_fastq(raw, table, codes, names, descriptions, starts, lines, sizes):
     sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5] = residues, named, described, records, newlines, at
 
 
-def plain_fasta(block: bytes, at_line_start: bool, table: np.ndarray) -> Records | None:
+def plain_fasta(block: bytes, at_line_start: bool, table: np.ndarray) -> PlainRecords | None:
     """The records of a block of FASTA, None where something isn't plain; ``table``: u8[256], codes of residues."""
     room = _Room(len(block))
     _take_fasta(np.frombuffer(block, np.uint8), at_line_start, table, *room.arrays)
     return room.records()
 
 
-def plain_fastq(block: bytes, table: np.ndarray) -> Records | None:
+def plain_fastq(block: bytes, table: np.ndarray) -> PlainRecords | None:
     """The whole records that a block of FASTQ begins with, None where something in them isn't plain."""
     room = _Room(len(block))
     _take_fastq(np.frombuffer(block, np.uint8), table, *room.arrays)
@@ -165,14 +165,13 @@ class _Room:
         """The last arguments of the kernels."""
         return self._codes, self._names, self._descriptions, self._starts, self._lines, self._sizes
 
-    def records(self) -> Records | None:
+    def records(self) -> PlainRecords | None:
         residues, named, described, records, newlines, taken = self._sizes.tolist()
         if residues < 0:
             return None
-        return Records(self._codes[:residues], self._starts[:records], self._lines[:records],
-                       _parted(self._names[:named]),
-                       _parted(self._descriptions[:described]) if described > records else [""] * records,
-                       newlines, taken)
+        texts = _parted(self._descriptions[:described]) if described > records else [""] * records
+        return PlainRecords(self._codes[:residues], self._starts[:records], self._lines[:records],
+                            _parted(self._names[:named]), texts, newlines, taken)
 
 
 def _parted(text: np.ndarray) -> list[str]:

@@ -2,7 +2,9 @@
 
 import io
 import math
+import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,28 @@ def test_tables_hold_so_many_rows(folder: Path, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("seqloom.storage.results.report.QUERIES_AT_ONCE", 1)
     check_written(run, home, tmp_path)
     assert parquet.ParquetFile(tmp_path / "written.parquet").num_row_groups == 2
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_blocks_are_let_go_of_though_they_have_few_rows(folder: Path, threads: int) -> None:
+    """So that a great many queries of which few are found take no more memory than few."""
+    with search_of("blastp", folder, store=False).reporting() as report:
+        block = next(iter(report.blocks()))
+    drawn: list[weakref.ref[Any]] = []
+    most = 0
+
+    def blocks() -> Iterator[Any]:
+        nonlocal most
+        for _ in range(60):
+            made = replace(block)
+            drawn.append(weakref.ref(made))
+            yield made
+            del made
+            most = max(most, sum(one() is not None for one in drawn))
+
+    rows = sum(map(len, arrow_columns.tables(blocks(), "hsps", threads)))
+    assert rows == 60 * len(block.hits.alignments) > 0
+    assert most <= threads + 4
 
 
 def test_what_is_asked_for_wrongly(folder: Path, tmp_path: Path) -> None:
