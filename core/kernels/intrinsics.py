@@ -279,6 +279,65 @@ def not_greater_lanes(typing_context: Any, left: Any, right: Any, among: Any) ->
     return types.uint64(left, right, among), build
 
 
+class Mask(types.Type):
+    """numba's type of a bit for each of ``lanes`` lanes; with AVX-512 it stays in a register of masks."""
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        super().__init__(name=f"Mask({lanes})")
+
+    @property
+    def ir(self) -> ir.VectorType:
+        return ir.VectorType(ir.IntType(1), self.lanes)
+
+
+@register_model(Mask)
+class _MaskModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, mask: Mask) -> None:
+        super().__init__(manager, mask, mask.ir)
+
+
+@intrinsic(prefer_literal=True)
+def every_lane(typing_context: Any, lanes: Any) -> Any:
+    """The mask with all bits set, of ``lanes`` lanes."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    mask = Mask(lanes.literal_value)
+    return mask(lanes), lambda context, builder, signature, arguments: _constant(mask.ir, [1] * mask.lanes)
+
+
+@intrinsic
+def within(typing_context: Any, left: Any, right: Any, among: Any) -> Any:
+    """The mask ``among`` without the lanes where ``left`` is greater than ``right``.
+
+    As ``not_greater_lanes``, for masks that are kept from one round of a loop to the next.
+    """
+    if not isinstance(left, Vector) or left != right or not isinstance(among, Mask) or among.lanes != left.lanes:
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        compare = builder.icmp_signed if left.signed else builder.icmp_unsigned
+        kept = builder.and_(arguments[2], compare("<=", *arguments[:2]))
+        if HAS_BYTE_PERMUTE:  # as above
+            kept = builder.asm(ir.FunctionType(among.ir, [among.ir]), "", "=^Yk,0", [kept], False)
+        return kept
+
+    return among(left, right, among), build
+
+
+@intrinsic
+def mask_bits(typing_context: Any, mask: Any) -> Any:
+    """u64 with the bits of a mask of up to 64 lanes."""
+    if not isinstance(mask, Mask) or mask.lanes > 64:
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bits = builder.bitcast(arguments[0], ir.IntType(mask.lanes))
+        return bits if mask.lanes == 64 else builder.zext(bits, ir.IntType(64))
+
+    return types.uint64(mask), build
+
+
 @intrinsic
 def lowered(typing_context: Any, left: Any, right: Any) -> Any:
     """``left`` − ``right``, but at least 0, of signed lanes that hold no number below 0."""

@@ -43,6 +43,9 @@ minimum: Any = Operation("minimum")
 choose_greater: Any = Operation("choose_greater")
 greater_lanes: Any = Operation("greater_lanes")
 not_greater_lanes: Any = Operation("not_greater_lanes")
+every_lane: Any = Operation("every_lane")
+within: Any = Operation("within")
+mask_bits: Any = Operation("mask_bits")
 in_place: Any = Operation("in_place")
 highest: Any = Operation("highest")
 highest_bit: Any = Operation("highest_bit")
@@ -104,9 +107,9 @@ LOOKUP_STRIDE: int = 64 if HAS_BYTE_PERMUTE else 2 * BYTE_LANES if HAS_SSSE3 els
 __all__ = [  # handed on by the package as well
     "ALL_LANES", "BYTE_LANES", "CACHE_LINE", "HAS_AVX2", "HAS_BYTE_PERMUTE", "HAS_SSSE3", "LOOKUP_ENTRIES",
     "LOOKUP_STRIDE", "SATURATES_ON_ONE_PORT", "WORKS_BY_HALVES", "aligned", "bits_of", "choose_greater",
-    "greater_lanes", "highest", "highest_bit", "highest_bytes", "in_place", "joined", "load", "lookup",
-    "lookup_tables", "lowered", "lowered_to", "lowest_bit", "maximum", "minimum", "move_down", "move_up",
+    "every_lane", "greater_lanes", "highest", "highest_bit", "highest_bytes", "in_place", "joined", "load", "lookup",
+    "lookup_tables", "lowered", "lowered_to", "lowest_bit", "mask_bits", "maximum", "minimum", "move_down", "move_up",
     "not_greater_lanes", "numbers_of", "picked_bits", "prefetch", "quads", "quads_down", "quads_halves", "quads_pairs",
     "quads_up", "same_quads", "shift_in", "shifted_down", "splat", "spread", "squeezed", "store", "whole_numbers",
-    "widened", "words_at", "wrapped_difference", "wrapped_sum",
+    "widened", "within", "words_at", "wrapped_difference", "wrapped_sum",
 ]

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 from seqloom.core.index import Index
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import (
     BYTE_LANES,
     LOOKUP_ENTRIES,
@@ -95,30 +95,55 @@ def _lengths(lengths, costs, nulls):
         costs[n] = np.int16(min(255.0, math.floor(-np.float64(scaled) + 0.5)))
 
 
+@inline
+def _decided(best, length_cost, bias, entry, end):
+    """What a best segment score says: value of J before the first and behind the last residue, overflow, and that MSV
+    has to say it."""
+    begin = length_cost + entry
+    no_ssv = begin + end + bias >= _NO_SSV
+    begin_j = 0 if no_ssv else max(BYTE_BASE - begin - end, 0)
+    ended = best + BYTE_BASE - begin
+    # A segment that overflows in SSV does so in MSV, whose cells are never less.
+    overflow = begin <= BYTE_BASE and ended >= 255 - bias
+    again = not overflow and (no_ssv or ended - end > BYTE_BASE or best >= _NO_SSV - bias)
+    return begin_j, max(ended - end, begin_j), overflow, again
+
+
+@inline
+def _raw_score(ended_j, overflow, length_cost):
+    """Nats, f32."""
+    return np.float32(np.inf) if overflow else (np.float32(ended_j - length_cost) - _BASE) / BYTE_SCALE - _THREE
+
+
 @kernel
 def _decide(best, length_costs, bias, entry, end, begin_j, ended_j, overflow, again):
-    """What SSV says of each target: value of J behind the last residue, overflow, or that MSV has to say it.
-
-    best: u1[n], best segment scores.
-    """
+    """What SSV says of each target. best: u1[n], best segment scores."""
     for n in range(len(best)):
-        begin = length_costs[n] + entry
-        no_ssv = begin + end + bias >= _NO_SSV
-        begin_j[n] = 0 if no_ssv else max(BYTE_BASE - begin - end, 0)
-        ended = best[n] + BYTE_BASE - begin
-        # A segment that overflows in SSV does so in MSV, whose cells are never less.
-        overflow[n] = begin <= BYTE_BASE and ended >= 255 - bias
-        ended_j[n] = max(ended - end, begin_j[n])
-        again[n] = not overflow[n] and (no_ssv or ended - end > BYTE_BASE or best[n] >= _NO_SSV - bias)
+        begin_j[n], ended_j[n], overflow[n], again[n] = _decided(np.int64(best[n]), length_costs[n], bias, entry, end)
 
 
 @kernel
 def _p_values(ended_j, overflow, length_costs, nulls, mu, rate, scores, p_values):
     """Raw scores in nats and P-values (Gumbel) from values of J."""
     for n in range(len(ended_j)):
-        raw = (np.float32(ended_j[n] - length_costs[n]) - _BASE) / BYTE_SCALE - _THREE
-        scores[n] = np.float32(np.inf) if overflow[n] else raw
+        scores[n] = _raw_score(ended_j[n], overflow[n], length_costs[n])
         p_values[n] = gumbel(scores[n], nulls[n], mu, rate)
+
+
+@kernel
+def _least(length_costs, nulls, bias, entry, end, mu, rate, largest_p, cutoffs):
+    """Each of what decides a pair only comes to hold as the score becomes greater."""
+    for n in range(len(cutoffs)):
+        low, high = 0, 256
+        while low < high:
+            best = (low + high) // 2
+            _, ended_j, overflow, again = _decided(best, length_costs[n], bias, entry, end)
+            score = _raw_score(ended_j, overflow, length_costs[n])
+            if again or gumbel(score, nulls[n], mu, rate) <= largest_p:
+                high = best
+            else:
+                low = best + 1
+        cutoffs[n] = low
 
 
 def length_costs(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -147,6 +172,15 @@ def decided(profile: ByteProfile, best: np.ndarray, costs: np.ndarray) -> tuple[
     overflow, again = np.empty((2, len(best)), np.bool_)
     _decide(best, costs, profile.bias, profile.entry, profile.end, begin_j, ended_j, overflow, again)
     return begin_j, ended_j, overflow, again
+
+
+def least_segments(profile: ByteProfile, costs: np.ndarray, nulls: np.ndarray, mu: float, rate: float,
+                   largest_p: float) -> np.ndarray:
+    """i2[n], of targets with costs i2[n] and null scores f4[n]: the least score of a best segment that passes with a
+    P-value of ``largest_p`` or that only MSV can decide; 256 where none does."""
+    cutoffs = np.empty(len(costs), np.int16)
+    _least(costs, nulls, profile.bias, profile.entry, profile.end, mu, rate, largest_p, cutoffs)
+    return cutoffs
 
 
 def scores_and_p_values(ended_j: np.ndarray, overflow: np.ndarray, costs: np.ndarray, nulls: np.ndarray, mu: float,

@@ -1,7 +1,7 @@
 """``msv`` on the CPU: SSV of all targets in eight-bit lanes, MSV of those where a second segment could count.
 
 Short models go over many targets side by side, and so do all of them where a CPU looks residues up in one instruction;
-else longer models are striped over the lanes.
+else longer models are striped over the lanes. Of these most targets may be sieved out first (``ssv_striped_cpu.py``).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from seqloom.plugins.common.stretches_cpu import LEAST_PIECE, Stretches
 
 from .columns import PAIR_COLUMNS
 from .index_reference import profile_of
-from .msv_cpu import decided, length_costs, look_up_scores, scores_and_p_values, segment_scores
+from .msv_cpu import decided, least_segments, length_costs, look_up_scores, scores_and_p_values, segment_scores
 from .msv_striped_cpu import with_j
 from .profile import SearchProfile
 from .seed_msv_reference import MsvFilter, candidates
-from .ssv_striped_cpu import LEAST_LENGTH, StripedScores
+from .ssv_striped_cpu import LEAST_LENGTH, SIEVES, StripedScores, sieve
 from .ssv_striped_cpu import segment_scores as striped_scores
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Targets:
     Attributes:
         numbers: i8[n], global numbers.
         whole: the candidates, none of them cut. residues: of all of them.
-        costs, nulls: of each candidate. kinds: the same of one candidate of each length.
+        costs, nulls: of each candidate. kinds: the same of one candidate of each length, and kind: which each is of.
     """
 
     def __init__(self, context: Context, numbers: NDArray[np.int64], lengths_of_models: Iterable[int]) -> None:
@@ -65,9 +65,9 @@ class Targets:
         self.numbers = numbers
         self.whole = Stretches.of(context.targets, places, None)
         self.residues = int(self.whole.lengths.sum())
-        lengths, kind = ranked(self.whole.lengths)
+        lengths, self.kind = ranked(self.whole.lengths)
         self.kinds = length_costs(lengths)
-        self.costs, self.nulls = (of_kinds[kind] for of_kinds in self.kinds)
+        self.costs, self.nulls = (of_kinds[self.kind] for of_kinds in self.kinds)
         reaches = {self._reach(length) for length in lengths_of_models if length < LEAST_LENGTH}
         self._layouts = {reach: _layout(context, places, reach, self.residues) for reach in sorted(reaches)}
 
@@ -142,29 +142,34 @@ class MsvFilterCpu(MsvFilter):
         return Pairs.concat(parts) if parts else Pairs.empty(PAIR_COLUMNS)
 
 
-def passing(context: Context, query: int, profile: SearchProfile, targets: Targets, threads: int) -> Pairs:
-    """Pairs of a query that pass, in order of targets."""
-    numbers, model = targets.numbers, profile.model
-    if not len(numbers):
+def passing(context: Context, query: int, profile: SearchProfile, targets: Targets, threads: int,
+            sieved: bool = False) -> Pairs:
+    """Pairs of a query that pass, in order of targets; ``sieved`` says that most of them do."""
+    model, whole = profile.model, targets.whole
+    if not len(targets.numbers):
         return Pairs.empty(PAIR_COLUMNS)
-    best = (_segments if profile.length < LEAST_LENGTH else _segments_striped)(context, profile, targets, threads)
-    begin_j, ended_j, overflow, again = decided(profile.bytes, best, targets.costs)
+    looked_at: NDArray[np.int64] | slice = slice(None)
+    if profile.length < LEAST_LENGTH:
+        best = _segments(context, profile, targets, threads)
+    else:
+        looked_at, best = _segments_striped(context, profile, targets, threads, sieved)
+    costs, nulls = targets.costs[looked_at], targets.nulls[looked_at]
+    begins, ends = whole.begins[looked_at], whole.ends[looked_at]
+    begin_j, ended_j, overflow, again = decided(profile.bytes, best, costs)
     chosen = np.flatnonzero(again)
     if len(chosen):
-        whole = targets.whole
-        ended_j[chosen], overflow[chosen] = with_j(profile.bytes, whole.residues, whole.begins[chosen],
-                                                   whole.ends[chosen], targets.costs[chosen], begin_j[chosen])
+        ended_j[chosen], overflow[chosen] = with_j(profile.bytes, whole.residues, begins[chosen], ends[chosen],
+                                                   costs[chosen], begin_j[chosen])
         context.count("with J", len(chosen))
-    scores, p_values = scores_and_p_values(ended_j, overflow, targets.costs, targets.nulls, model.msv_mu,
-                                           model.msv_lambda)
+    scores, p_values = scores_and_p_values(ended_j, overflow, costs, nulls, model.msv_mu, model.msv_lambda)
     kept = np.flatnonzero(p_values <= context.options.largest_p("F1"))
     return Pairs(
         {
             "query": np.full(len(kept), query),
-            "target": numbers[kept],
+            "target": targets.numbers[looked_at][kept],
             "score": scores[kept],
             "filter_p": p_values[kept],
-            "filter_null": targets.nulls[kept],
+            "filter_null": nulls[kept],
         },
         PAIR_COLUMNS,
     )
@@ -183,17 +188,35 @@ def _segments(context: Context, profile: SearchProfile, targets: Targets, thread
     return np.maximum.reduceat(of_stretches, first_of_target)
 
 
-def _segments_striped(context: Context, profile: SearchProfile, targets: Targets,
-                      threads: int) -> NDArray[np.uint8]:
-    """u1[n]: best segment score of each candidate, one after the other."""
+def _segments_striped(context: Context, profile: SearchProfile, targets: Targets, threads: int,
+                      sieved: bool) -> tuple[NDArray[np.int64] | slice, NDArray[np.uint8]]:
+    """Candidates that may pass, and u1[n], the best segment score of each of them, one after the other."""
     scores, whole = StripedScores(profile.bytes), targets.whole
-    best = np.empty(len(whole), np.int8)
+    looked_at: NDArray[np.int64] | slice = slice(None)
+    if SIEVES and not sieved:
+        looked_at = _may_pass(context, profile, scores, targets, threads)
+    begins, ends = whole.begins[looked_at], whole.ends[looked_at]
+    best = np.empty(len(begins), np.int8)
+    _in_parts(context, offsets_of(ends - begins), profile.length, threads,
+              lambda a, b: striped_scores(scores, whole.residues, begins[a:b], ends[a:b], best[a:b]))
+    return looked_at, _unsigned(best)
 
-    def part(first: int, last: int) -> None:
-        striped_scores(scores, whole.residues, whole.begins[first:last], whole.ends[first:last], best[first:last])
 
-    _in_parts(context, offsets_of(whole.lengths), profile.length, threads, part)
-    return _unsigned(best)
+def _may_pass(context: Context, profile: SearchProfile, scores: StripedScores, targets: Targets,
+              threads: int) -> NDArray[np.int64] | slice:
+    """Which candidates have a segment that suffices; all of them where any would."""
+    whole, model = targets.whole, profile.model
+    least = least_segments(profile.bytes, *targets.kinds, model.msv_mu, model.msv_lambda,
+                           context.options.largest_p("F1"))
+    if not least.any():
+        return slice(None)
+    # A lane that holds score − 128 is above what is one less; a score of 0 is always there.
+    cutoffs = (np.maximum(least, 1) - 129).astype(np.int8)[targets.kind]
+    above = np.empty(len(whole), np.bool_)
+    _in_parts(context, offsets_of(whole.lengths), profile.length, threads,
+              lambda a, b: sieve(scores, whole.residues, whole.begins[a:b], whole.ends[a:b], cutoffs[a:b],
+                                 above[a:b]))
+    return np.flatnonzero(above | (least == 0)[targets.kind])
 
 
 def _in_parts(context: Context, ends: NDArray[np.int64], length: int, threads: int,

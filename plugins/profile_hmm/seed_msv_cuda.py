@@ -28,7 +28,8 @@ from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 
 from .columns import PAIR_COLUMNS
 from .index_reference import profile_of
-from .msv_cpu import decided, length_costs, scores_and_p_values
+from .msv_cpu import least_segments as least_of_kinds
+from .msv_cpu import length_costs
 from .profile import SearchProfile
 from .seed_msv_cpu import MsvFilterCpu, Targets, passing
 from .seed_msv_reference import MsvFilter, candidates
@@ -86,7 +87,8 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
         def of_query(task: tuple[int, NDArray[np.int64]]) -> Pairs:
             query, chosen = task
             profile = profile_of(context, query)
-            return passing(context, query, profile, Targets(context, chosen, [profile.length]), 1)
+            return passing(context, query, profile, Targets(context, chosen, [profile.length]), 1,
+                           sieved=True)
 
         parts = run_tasks(context.threads, of_query, list(zip(queries, found, strict=True)))
         pairs = Pairs.concat(parts) if parts else Pairs.empty(PAIR_COLUMNS)
@@ -121,22 +123,8 @@ def least_segments(profile: SearchProfile, targets: Lengths, largest: float) -> 
         i8[c] for targets whose length costs 0, 1, … third-bits, at least 1; beyond ``_SCORES`` where no segment is
         needed or none is enough. bool[n]: targets that may pass whatever their segments are.
     """
-    costs, nulls = targets.kinds
-    model, size = profile.model, int(costs.max(initial=0)) + 1
-
-    def may_pass(best: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool[c]: whether some target of each cost may, if its best segment scores so much."""
-        scores = np.minimum(best[costs], _SCORES - 1).astype(np.uint8)
-        _, ended, overflow, again = decided(profile.bytes, scores, costs)
-        _, p_values = scores_and_p_values(ended, overflow, costs, nulls, model.msv_mu, model.msv_lambda)
-        found = np.zeros(size, np.bool_)
-        np.logical_or.at(found, costs, again | (p_values <= largest))
-        return found
-
-    low, high = np.zeros(size, np.int64), np.full(size, _SCORES)
-    while (low < high).any():
-        middle = (low + high) // 2
-        passes = may_pass(middle)
-        high = np.where(passes & (low < high), middle, high)
-        low = np.where(passes | (low >= high), low, middle + 1)
+    costs, model = targets.kinds[0], profile.model
+    low = np.full(int(costs.max(initial=0)) + 1, _SCORES)
+    of_kinds = least_of_kinds(profile.bytes, *targets.kinds, model.msv_mu, model.msv_lambda, largest)
+    np.minimum.at(low, costs, of_kinds)
     return np.where(low > 0, low, _NEVER), low[targets.costs] == 0

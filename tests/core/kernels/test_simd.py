@@ -11,6 +11,7 @@ from seqloom.core.kernels.simd import (
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
     bits_of,
+    every_lane,
     greater_lanes,
     highest,
     highest_bit,
@@ -22,6 +23,7 @@ from seqloom.core.kernels.simd import (
     lowered,
     lowered_to,
     lowest_bit,
+    mask_bits,
     maximum,
     minimum,
     not_greater_lanes,
@@ -39,6 +41,7 @@ from seqloom.core.kernels.simd import (
     squeezed,
     store,
     whole_numbers,
+    within,
     words_at,
     wrapped_difference,
     wrapped_sum,
@@ -65,6 +68,16 @@ def _compared_in_a_row(rows, limit, among):
     for k in range(len(rows) // LANES):
         among = not_greater_lanes(load(rows, k * LANES, LANES), limits, among)
     return among
+
+
+@kernel
+def _within_in_rounds(rows, limit, rounds):
+    limits = load(limit, 0, LANES)
+    still = every_lane(LANES)
+    for _ in range(rounds):
+        for k in range(len(rows) // LANES):
+            still = within(load(rows, k * LANES, LANES), limits, still)
+    return mask_bits(still)
 
 
 @kernel
@@ -160,6 +173,10 @@ def test_comparisons_in_a_row(dtype: type, seed: int, count: int, among: int) ->
     wanted = [among >> lane & 1 if kept[lane] else 0 for lane in range(LANES)]
     found = int(_compared_in_a_row(rows, limit, np.uint64(among)))
     assert [found >> lane & 1 for lane in range(64)] == [*wanted, *[0] * (64 - LANES)]
+    for rounds in (0, 1, 3):
+        still = int(_within_in_rounds(rows, limit, rounds))
+        assert [still >> lane & 1 for lane in range(64)] == [
+            *(int(kept[lane] or not rounds) for lane in range(LANES)), *[0] * (64 - LANES)]
 
 
 @pytest.mark.parametrize("dtype", TYPES)

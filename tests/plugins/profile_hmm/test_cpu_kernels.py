@@ -31,7 +31,14 @@ from seqloom.plugins.profile_hmm.hmmfile import DM
 from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
 from seqloom.plugins.profile_hmm.index_reference import HmmProfiles
 from seqloom.plugins.profile_hmm.logs_cpu import log_f32 as log_f32_cpu
-from seqloom.plugins.profile_hmm.msv_cpu import length_costs, look_up_scores, segment_scores
+from seqloom.plugins.profile_hmm.msv_cpu import (
+    decided,
+    least_segments,
+    length_costs,
+    look_up_scores,
+    scores_and_p_values,
+    segment_scores,
+)
 from seqloom.plugins.profile_hmm.options import HmmsearchOptions
 from seqloom.plugins.profile_hmm.profile import LengthModel, byte_length_cost, null_score, search_profile
 from seqloom.plugins.profile_hmm.profile_cpu import search_profile as search_profile_cpu
@@ -203,6 +210,39 @@ def test_segments_striped_and_side_by_side(slots):
     # Beyond this a score isn't asked for, and bytes may saturate at different places.
     limit = 127 - profile.bias - 128
     assert np.array_equal(np.minimum(best[: len(targets)], limit), np.minimum(striped, limit)[lanes["order"]])
+
+
+@pytest.mark.parametrize("slots", [1, 2, 4, 7, 11, 17, 21])
+def test_segments_that_suffice_are_found_and_few_others(slots):
+    model = random_model(slots * BYTE_LANES - 3, slots)
+    scores = ssv_striped_cpu.StripedScores(search_profile(model).bytes)
+    targets = SequenceBatch.of(PROTEIN, some_targets([model], slots), None)
+    begins, ends = targets.offsets[:-1], targets.offsets[1:]
+    best, above = np.empty(len(targets), np.int8), np.empty(len(targets), np.bool_)
+    ssv_striped_cpu.segment_scores(scores, targets.residues, begins, ends, best)
+    for less in (0, 1, 3):
+        cutoffs = np.maximum(best.astype(np.int16) - less, -128).astype(np.int8)
+        ssv_striped_cpu.sieve(scores, targets.residues, begins, ends, cutoffs, above)
+        assert above[best > cutoffs].all() and (less or np.count_nonzero(above) <= len(targets) // 4)
+    ssv_striped_cpu.sieve(scores, targets.residues, begins, ends, np.full(len(targets), 127, np.int8), above)
+    assert not above.any()
+
+
+@given(st.integers(0, 1000), st.integers(1, 400), st.sampled_from([1e-6, 0.02, 0.3, 1.0]))
+@settings(max_examples=20)
+def test_the_least_segment_that_passes(seed, size, largest):
+    profile = search_profile(random_model(size, seed))
+    costs, nulls = length_costs(np.array([1, 7, 60, 400, 3000, 40_000]))
+    mu, rate = profile.model.msv_mu, profile.model.msv_lambda
+    passes = []
+    for best in range(256):
+        _, ended_j, overflow, again = decided(profile.bytes, np.full(len(costs), best, np.uint8), costs)
+        p_values = scores_and_p_values(ended_j, overflow, costs, nulls, mu, rate)[1]
+        passes.append(again | (p_values <= largest))
+    least = least_segments(profile.bytes, costs, nulls, mu, rate, largest)
+    assert least.tolist() == [passes_of.index(True) if any(passes_of) else 256
+                              for passes_of in np.transpose(passes).tolist()]
+    assert all(np.all(np.diff(passes_of) >= 0) for passes_of in np.transpose(passes).astype(int))
 
 
 def test_msv_of_given_pairs():
