@@ -176,6 +176,13 @@ def check_pipelines() -> None:
     wanted = run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="cpu")
     assert len(wanted)
     assert_same_hits(wanted, run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="auto"))
+    # Volumes of nucleotides are sent before they are searched, like those of proteins.
+    for pipeline, some in (("sw-nucleotide", sequences), ("sw", few)):
+        with mock.patch.object(resident_cuda.DeviceMemory, "bring", autospec=True,
+                               side_effect=resident_cuda.DeviceMemory.bring) as bring:
+            found = run_pipeline(pipeline, *some, {"evalue": 1e6}, backend="auto", volume_residues=7)
+        assert bring.call_count == 2
+        assert_same_hits(run_pipeline(pipeline, *some, {"evalue": 1e6}, backend="cpu"), found)
 
 
 def residues_of(volume: resident_cuda.Volume, count: int) -> np.ndarray:
