@@ -23,6 +23,7 @@ from seqloom.core.sequences import SequenceBatch
 
 from .charts import save_bars, save_chart
 from .smith_waterman_gpu import (
+    antidiagonal_targets,
     asked,
     best_of,
     compiled,
@@ -40,22 +41,17 @@ PAPER_GCUPS = (2.81, 5.55, 7.52, 8.32, 7.68, 7.96, 8.00, 8.12)
 """Of its table 3, on a GeForce GTX 280."""
 OPERATIONS, BYTES = 10, 42
 """Of a cell, as section 4 counts them."""
-FETCHED = {"single cells": 1.0, "4 × 4 cells": 4 / 16}
-"""Bytes of residues that a cell takes from the device's memory."""
-WIDTHS = {"single cells": 1, "4 × 4 cells": 4}
+FETCHED = {"single cells": 1.0, "10 and 6 cells": 4 / 16, "4 × 4 cells": 4 / 16}
+"""Bytes of residues that a cell takes from the device's memory, by the scheme of figure 6."""
 
 
 def kernel_seconds(targets: SequenceBatch, queries: Sequence[np.ndarray]) -> dict[str, list[float]]:
     """Seconds of the paper's kernels and of ours with all targets on the device, by length of the query."""
-    from numba import cuda
-    from seqloom.plugins.smith_waterman.antidiagonal_cuda import AntidiagonalTargets
+    from seqloom.plugins.smith_waterman.antidiagonal_cuda import SCHEMES
 
-    order = np.argsort(-targets.lengths, kind="stable")
-    pairs = AntidiagonalTargets(cuda.to_device(targets.residues), targets.total_residues, targets.offsets[order],
-                                targets.lengths[order])
-    costs = scoring()
-    found = {name: [best_of(lambda q=query, w=width: pairs.scores(q, costs, w)) for query in queries]
-             for name, width in WIDTHS.items()}
+    pairs, costs = antidiagonal_targets(targets), scoring()
+    found = {name: [best_of(lambda q=query, s=scheme: pairs.scores(q, costs, s)) for query in queries]
+             for name, scheme in zip(FETCHED, SCHEMES.values(), strict=True)}
     with resident(targets) as device:
         found["ours"] = [best_of(lambda q=query: device.scores([asked(q)], costs)) for query in queries]
     return found
@@ -131,14 +127,15 @@ def main() -> None:
     cells = [len(query) * targets.total_residues for query in queries]
     rates = {name: [count / seconds / 1e9 for count, seconds in zip(cells, times, strict=True)]
              for name, times in found.items()}
-    print(f"\n{targets.total_residues:,} residues\n\n| query | single cells, s | GCUPS | 4 × 4 cells, s | GCUPS | "
-          "ours, s | GCUPS |\n| --- | --- | --- | --- | --- | --- | --- |")
+    heads = [f"{name}, s | GCUPS" for name in found]
+    print(f"\n{targets.total_residues:,} residues\n\n| query | {' | '.join(heads)} |")
+    print("|" + " --- |" * (1 + 2 * len(heads)))
     for n, query in enumerate(queries):
         row = [f"{found[name][n]:.4f} | {rates[name][n]:,.0f}" for name in found]
         print(" | ".join([f"| {len(query)}", *row]), "|")
     print("\n| query | kernel | GIPS | GB/s | fetched, GB/s |\n| --- | --- | --- | --- | --- |")
     for n, query in enumerate(queries):
-        for name in WIDTHS:
+        for name in FETCHED:
             rate = rates[name][n]
             print(f"| {len(query)} | {name} | {OPERATIONS * rate:,.0f} | {BYTES * rate:,.0f} | "
                   f"{FETCHED[name] * rate:,.0f} |")

@@ -166,7 +166,7 @@ def check_pipelines() -> None:
     assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="auto", volume_residues=11,
                                           threads=2))
     antidiagonal_cuda.MOST_THREADS = 4
-    for reuse in ("no", "yes"):
+    for reuse in ("no", "vectors", "yes"):
         assert_same_hits(wanted, run_pipeline(
             "sw", *sequences, {"evalue": 1e6}, stages=["seed.scores=antidiagonal-scores"],
             settings=[f"seed.scores.data_reuse={reuse}"], backend="auto"))
@@ -183,6 +183,28 @@ def check_pipelines() -> None:
             found = run_pipeline(pipeline, *some, {"evalue": 1e6}, backend="auto", volume_residues=7)
         assert bring.call_count == 2
         assert_same_hits(run_pipeline(pipeline, *some, {"evalue": 1e6}, backend="cpu"), found)
+
+
+def check_antidiagonals() -> None:
+    """The paper's kernels score targets that begin and end anywhere in a word, and queries in strips, all schemes."""
+    rng = np.random.default_rng(12)
+    antidiagonal_cuda.MOST_THREADS = 2 if SIMULATED else 32
+    targets = SequenceBatch.of(PROTEIN, [RESIDUES[rng.integers(0, 20, n)] for n in (1, 2, 5, 3, 4, 9)])
+    residues = np.pad(targets.residues, (0, -targets.total_residues % 4))
+    order = np.argsort(-targets.lengths, kind="stable")
+    pairs = antidiagonal_cuda.AntidiagonalTargets(
+        antidiagonal_cuda.cuda.to_device(residues), targets.total_residues, targets.offsets[order],
+        targets.lengths[order])
+    for gap_open, gap_extend in ((11, 1), (0, 0)):
+        scoring = Scoring(printed_matrix("BLOSUM62"), gap_open, gap_extend)
+        packed = Packed.of([targets[n] for n in order.tolist()], scoring)
+        for length in (1, 6, 11) if SIMULATED else (1, 6, 11, 150):
+            query = RESIDUES[rng.integers(0, 20, length)]
+            wanted = best_scores(query, packed).tolist()
+            assert max(wanted) > 0
+            for name, scheme in antidiagonal_cuda.SCHEMES.items():
+                found = pairs.scores(query, scoring, scheme).tolist()
+                assert found == wanted, (name, length, found, wanted)
 
 
 def residues_of(volume: resident_cuda.Volume, count: int) -> np.ndarray:
@@ -361,6 +383,7 @@ CHECKS = {
     "pieces": check_pieces,
     "overflow": check_overflow,
     "pipelines": check_pipelines,
+    "antidiagonals": check_antidiagonals,
     "memory": check_memory,
     "letters": check_residues,
     "streaming": check_streaming,
