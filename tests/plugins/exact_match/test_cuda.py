@@ -216,6 +216,7 @@ def test_the_split_is_told_and_kept_with_the_run(tmp_path: Path) -> None:
     assert done.returncode == 0 and done.stdout == whole.stdout
     assert re.search(r"index in \d+ \(alpha 0\.\d+\) and queries in \d+ parts, those of the .* stay: .* s predicted",
                      done.stderr)
+    assert re.search(r"s predicted; \d such devices would keep all of the index: .* s$", done.stderr, re.MULTILINE)
     query = "SELECT counters FROM run_slots WHERE slot = 'seed.queries'"
     kept = simulated("-c", COMMAND, "sql", query, "--format", "json", cwd=tmp_path)
     for name in ("predicted_us", "measured_us", "index_parts", "query_parts", "alpha_percent"):
