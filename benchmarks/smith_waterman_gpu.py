@@ -156,12 +156,13 @@ def slot_seconds(engine: Engine) -> str:
 
 
 def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, device_memory: int | None = None,
-           rounds: int = 2, volume_residues: int | None = None, **options: Any) -> Timing:
-    """A whole search from host memory, the quickest of some."""
+           rounds: int = 2, volume_residues: int | None = None, ahead: bool = True, **options: Any) -> Timing:
+    """A whole search from host memory, the quickest of some; ``ahead``: volumes are sent while others are searched."""
     names = registry()
     plan = compose(names, names.pipeline("sw"), options, "cuda")
     source = MemorySource(replace(targets, names=range(len(targets))))
-    settings = Settings(threads=threads, device_memory=device_memory, volume_residues=volume_residues)
+    settings = Settings(threads=threads, device_memory=device_memory, volume_residues=volume_residues,
+                        ahead=ahead)
     space = SearchSpace(source.total_residues, source.sequences, source.longest)
     best: tuple[float, str] | None = None
     for _ in range(rounds):

@@ -5,8 +5,9 @@
 Targets are the proteins of a FASTA file and copies of them with their residues shuffled. Prints table 3 of the paper
 (time and cells a second by length of the query), table 4 (operations and bytes a second that kernels do without the
 savings of the method, 10 and 42 a cell, and bytes that they fetch from memory) and both halves of figure 8: what a
-search takes where volumes are loaded, sent and searched one after the other, and where loading runs beside searching,
-held to the model of section 5.4. Draws both figures in a folder.
+search takes where volumes are loaded, sent and searched one after the other, in steps and by the engine with that
+switched off, and where loading runs beside searching, held to the model of section 5.4. Draws in a folder table 3,
+table 4 as shares of what the device can do, which say whether computing or memory binds, and figure 8.
 """
 
 import argparse
@@ -41,6 +42,8 @@ PAPER_GCUPS = (2.81, 5.55, 7.52, 8.32, 7.68, 7.96, 8.00, 8.12)
 """Of its table 3, on a GeForce GTX 280."""
 OPERATIONS, BYTES = 10, 42
 """Of a cell, as section 4 counts them."""
+INTEGER_LANES = 64
+"""Integer operations a clock of a multiprocessor of compute capability 8.0 and 9.0."""
 FETCHED = {"single cells": 1.0, "10 and 6 cells": 4 / 16, "4 × 4 cells": 4 / 16}
 """Bytes of residues that a cell takes from the device's memory, by the scheme of figure 6."""
 
@@ -64,7 +67,8 @@ class Steps:
     Attributes:
         kernels, rest, loading: T1, T2 and T3 of the paper, of a volume.
         volumes: their number.
-        one_by_one, overlapped: measured.
+        one_by_one: all steps, one after the other.
+        switched_off, overlapped: by the engine, without and with loading beside searching.
     """
 
     kernels: float
@@ -72,6 +76,7 @@ class Steps:
     loading: float
     volumes: int
     one_by_one: float
+    switched_off: float
     overlapped: float
 
     @property
@@ -107,8 +112,18 @@ def steps(targets: SequenceBatch, query: np.ndarray, volumes: int) -> Steps:
                 kernels.append(best_of(lambda d=device: d.scores([asked(query)], scoring())))
     t1, t3 = float(np.median(kernels)), float(np.median(loading))
     t2 = max(0.0, float(np.median(whole)) - t1)
-    overlapped = search(batch, targets, 1, rounds=3, volume_residues=size, score_only=True).seconds
-    return Steps(t1, t2, t3, len(spans), sum(loading) + sum(whole), overlapped)
+    both = (search(batch, targets, 1, rounds=3, volume_residues=size, ahead=ahead, score_only=True).seconds
+            for ahead in (False, True))
+    return Steps(t1, t2, t3, len(spans), sum(loading) + sum(whole), *both)
+
+
+def limits() -> tuple[float, float]:
+    """Integer operations and bytes of memory a second that the device can do at most."""
+    from numba import cuda
+
+    device = cuda.get_current_device()
+    operations = device.MULTIPROCESSOR_COUNT * INTEGER_LANES * device.CLOCK_RATE * 1e3
+    return operations, 2 * device.MEMORY_CLOCK_RATE * 1e3 * device.GLOBAL_MEMORY_BUS_WIDTH / 8
 
 
 def main() -> None:
@@ -139,33 +154,41 @@ def main() -> None:
             rate = rates[name][n]
             print(f"| {len(query)} | {name} | {OPERATIONS * rate:,.0f} | {BYTES * rate:,.0f} | "
                   f"{FETCHED[name] * rate:,.0f} |")
-    print("\n| query | T1 | T2 | T3, ms a volume | one by one, s | side by side, s | saved | foretold, s | off by |\n"
-          "| --- | --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    print("\n| query | T1 | T2 | T3, ms a volume | one by one, s | switched off, s | side by side, s | saved | "
+          "foretold, s | off by |\n|" + " --- |" * 10, flush=True)
     measured = []
     for query in queries:
         taken = steps(targets, query, arguments.volumes)
         measured.append(taken)
         print(f"| {len(query)} | {taken.kernels * 1e3:.1f} | {taken.rest * 1e3:.1f} | {taken.loading * 1e3:.1f} | "
-              f"{taken.one_by_one:.3f} | {taken.overlapped:.3f} | {1 - taken.overlapped / taken.one_by_one:.0%} | "
-              f"{taken.foretold:.3f} | {taken.overlapped / taken.foretold - 1:+.0%} |", flush=True)
+              f"{taken.one_by_one:.3f} | {taken.switched_off:.3f} | {taken.overlapped:.3f} | "
+              f"{1 - taken.overlapped / taken.one_by_one:.0%} | {taken.foretold:.3f} | "
+              f"{taken.overlapped / taken.foretold - 1:+.0%} |", flush=True)
     if arguments.images:
         draw(arguments.images, arguments.lengths, rates, measured)
 
 
 def draw(folder: Path, lengths: Sequence[int], rates: dict[str, list[float]], measured: Sequence[Steps]) -> None:
-    """The chart of cells a second, and that of a search's steps."""
+    """The charts of cells a second, of shares of the device's limits, and of a search's steps."""
     lines = {name: [(float(n), rate) for n, rate in zip(lengths, some, strict=True)] for name, some in rates.items()}
     if len(lengths) == len(PAPER_GCUPS):
         lines["GeForce GTX 280 (2010)"] = [(float(n), rate) for n, rate in zip(lengths, PAPER_GCUPS, strict=True)]
     save_chart(folder / "sw_paper_rates.svg", "Cells a second by length of the query", "residues of the query",
                "10⁹ cells a second", lines)
+    most = dict(zip(("operations", "bytes fetched"), limits(), strict=True))
+    shares = {f"{what}, {name}": [(float(n), 100 * rate * 1e9 * of_cell / most[what])
+                                  for n, rate in zip(lengths, rates[name], strict=True)]
+              for name in FETCHED for what, of_cell in (("operations", OPERATIONS), ("bytes fetched", FETCHED[name]))}
+    save_chart(folder / "sw_paper_limits.svg", "What binds: of integer operations and of the memory's bytes a second",
+               "residues of the query", "percent of what the device can do", shares)
     count = measured[0].volumes
     parts = {"kernels (T1)": [count * some.kernels for some in measured],
              "other work of the host (T2)": [count * some.rest for some in measured],
              "loading and sending (T3)": [count * some.loading for some in measured]}
     save_bars(folder / "sw_paper_steps.svg", "A search one step after the other, and with loading beside it",
               "residues of the query", "seconds", [str(n) for n in lengths], parts,
-              {"measured, with loading beside it": [some.overlapped for some in measured]})
+              {"measured, with loading beside it": [some.overlapped for some in measured],
+               "measured, with that switched off": [some.switched_off for some in measured]})
 
 
 if __name__ == "__main__":
