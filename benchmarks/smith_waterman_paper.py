@@ -7,7 +7,9 @@ Targets are the proteins of a FASTA file and copies of them with their residues 
 savings of the method, 10 and 42 a cell, and bytes that they fetch from memory) and both halves of figure 8: what a
 search takes where volumes are loaded, sent and searched one after the other, in steps and by the engine with that
 switched off, and where loading runs beside searching, held to the model of section 5.4. Draws in a folder table 3,
-table 4 as shares of what the device can do, which say whether computing or memory binds, and figure 8.
+table 4 as shares of what the device can do, which say whether computing or memory binds, and figure 8. Where there are
+several devices, figures 9 to 11 are made with 1, 2, 4 … of them in place of nodes: seconds, cells a second and speed-up
+of whole searches for 1 to 64 queries of all these lengths, from the host's memory.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
@@ -42,6 +45,9 @@ PAPER_GCUPS = (2.81, 5.55, 7.52, 8.32, 7.68, 7.96, 8.00, 8.12)
 """Of its table 3, on a GeForce GTX 280."""
 OPERATIONS, BYTES = 10, 42
 """Of a cell, as section 4 counts them."""
+QUERIES = (1, 2, 4, 8, 16, 32, 64)
+THREADS = 3
+"""Of the host for each device."""
 INTEGER_LANES = 64
 """Integer operations a clock of a multiprocessor of compute capability 8.0 and 9.0."""
 FETCHED = {"single cells": 1.0, "10 and 6 cells": 4 / 16, "4 × 4 cells": 4 / 16}
@@ -126,6 +132,40 @@ def limits() -> tuple[float, float]:
     return operations, 2 * device.MEMORY_CLOCK_RATE * 1e3 * device.GLOBAL_MEMORY_BUS_WIDTH / 8
 
 
+def by_devices(targets: SequenceBatch, lengths: Sequence[int],
+               generator: np.random.Generator) -> dict[int, dict[int, tuple[float, float]]]:
+    """Seconds and cells a second of whole searches, by number of queries and of devices: 1, 2, 4 … and all."""
+    from seqloom.core.backends import device_count
+    from seqloom.plugins.common import resident_index_cuda
+    from seqloom.plugins.smith_waterman import seed_cuda
+
+    there = device_count()
+    counts = sorted({1 << n for n in range(there.bit_length())} | {there})
+    found: dict[int, dict[int, tuple[float, float]]] = {}
+    for number in QUERIES:
+        some = proteins(np.resize(lengths, number).tolist(), generator)
+        batch = SequenceBatch.of(PROTEIN, [PROTEIN.decode(query) for query in some])
+        for devices in counts:
+            with (patch.object(seed_cuda, "device_count", return_value=devices),
+                  patch.object(resident_index_cuda, "device_count", return_value=devices)):
+                seconds = search(batch, targets, THREADS * devices, rounds=3, score_only=True).seconds
+            found.setdefault(number, {})[devices] = seconds, batch.total_residues * targets.total_residues / seconds
+            print(f"| {number} | {devices} | {seconds:.3f} | {found[number][1][0] / seconds:.2f} | "
+                  f"{found[number][devices][1] / 1e9:,.0f} |", flush=True)
+    return found
+
+
+def draw_devices(folder: Path, found: dict[int, dict[int, tuple[float, float]]]) -> None:
+    """Seconds, speed-up and cells a second by number of devices."""
+    for name, title, up, value in (
+            ("sw_devices_seconds", "Seconds", "seconds", lambda row, n: row[n][0]),
+            ("sw_devices", "Speed-up", "times as fast as one device", lambda row, n: row[1][0] / row[n][0]),
+            ("sw_devices_rates", "Cells a second", "10⁹ cells a second", lambda row, n: row[n][1] / 1e9)):
+        save_chart(folder / f"{name}.svg", f"{title} of whole searches by number of devices", "devices", up, {
+            f"{number} quer{'y' if number == 1 else 'ies'}": [(float(n), value(row, n)) for n in row]
+            for number, row in found.items()})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fasta")
@@ -164,8 +204,13 @@ def main() -> None:
               f"{taken.one_by_one:.3f} | {taken.switched_off:.3f} | {taken.overlapped:.3f} | "
               f"{1 - taken.overlapped / taken.one_by_one:.0%} | {taken.foretold:.3f} | "
               f"{taken.overlapped / taken.foretold - 1:+.0%} |", flush=True)
+    print("\n| queries | devices | seconds | speed-up | GCUPS |\n|" + " --- |" * 5, flush=True)
+    scaling = by_devices(targets, arguments.lengths, generator)
     if arguments.images:
+        arguments.images.mkdir(parents=True, exist_ok=True)
         draw(arguments.images, arguments.lengths, rates, measured)
+        if len(scaling[1]) > 1:
+            draw_devices(arguments.images, scaling)
 
 
 def draw(folder: Path, lengths: Sequence[int], rates: dict[str, list[float]], measured: Sequence[Steps]) -> None:
