@@ -366,12 +366,19 @@ def check_shares() -> None:
     """Every pair is done by exactly one device, however many there are."""
     targets = batch(["A" * n for n in (5, 1, 0, 9, 7)])
     stretches = Stretches.of(targets, np.arange(5), None)
+    even, one_long = np.full(7, 50), np.array([40, 950, 60, 50, 50, 50, 50])
     for queries in ([0], [0, 1, 2, 3, 4, 5, 6]):
         for devices in (1, 2, 3):
-            divided, how = shares(queries, stretches, devices)
-            pairs = sorted((q, t) for s in divided for q in s.queries for t in s.stretches.tolist())
-            assert pairs == sorted((q, t) for q in queries for t in range(5))
-            assert how == ("split by query" if len(queries) >= 2 * devices else "split by target")
+            for lengths in (even, one_long):
+                divided, how = shares(queries, lengths, stretches, devices)
+                pairs = sorted((q, t) for s in divided for q in s.queries for t in s.stretches.tolist())
+                assert pairs == sorted((q, t) for q in queries for t in range(5))
+                by_query = len(queries) >= 2 * devices and (devices == 1 or lengths is even)
+                assert how == ("split by query" if by_query else "split by target")
+    # Longest first to whom has least: no device waits long for another.
+    lengths = np.array([10, 70, 20, 60, 50, 30])
+    divided, how = shares(range(6), lengths, stretches, 3)
+    assert how == "split by query" and [int(lengths[share.queries].sum()) for share in divided] == [80, 80, 80]
 
 
 CHECKS = {
