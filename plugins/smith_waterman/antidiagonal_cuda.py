@@ -175,6 +175,8 @@ class AntidiagonalOptions:
     data_reuse: str = option("yes", "four rows and four residues a thread (section 5.3 of the paper): yes, 4 × 4 cells "
                              "between two waits; vectors, ten and six of them, without looking ahead; no, one cell",
                              choices=tuple(SCHEMES))
+    pairs: int = option(0, "targets a launch (L of section 5.2, there 8,192); 0: all of a volume", minimum=0,
+                        maximum=(1 << 31) - 1)
 
 
 class AntidiagonalScores(SmithWatermanScores):
@@ -212,7 +214,7 @@ class AntidiagonalScores(SmithWatermanScores):
                 for strand in strands(context, int(q)):
                     context.cancellation.check()
                     context.count("cells", len(strand) * int(lengths.sum()))
-                    found = pairs.scores(strand, scoring, SCHEMES[self.options.data_reuse])
+                    found = pairs.scores(strand, scoring, SCHEMES[self.options.data_reuse], self.options.pairs)
                     result[n, order] = np.maximum(result[n, order], found)
         return result
 
@@ -233,8 +235,8 @@ class AntidiagonalTargets:
         self._lengths = cuda.to_device(lengths.astype(np.int32))
         self._border: tuple[Any, Any] | None = None
 
-    def launches(self, query: np.ndarray, scoring: Any, scheme: Scheme, found: Any) -> None:
-        """Start the kernels for u8[m] ``query``; ``found`` i4[k] gets the best scores."""
+    def launches(self, query: np.ndarray, scoring: Any, scheme: Scheme, pairs: int, found: Any) -> None:
+        """Start the kernels for u8[m] ``query``, each of ``pairs`` targets; ``found`` i4[k] gets the best scores."""
         matrix = np.full((RESIDUES, RESIDUES), _LEAST, np.int32)
         size = len(scoring.matrix)
         matrix[:size, :size] = np.maximum(scoring.matrix, _LEAST // 2)
@@ -250,12 +252,15 @@ class AntidiagonalTargets:
             rows = min(strip, len(query) - begin)
             threads = min(MOST_THREADS, 32 * -(-rows // (32 * width)))
             kernel = _kernel(threads, scheme, begin > 0, begin + rows < len(query))
-            kernel[self._count, threads](sent[begin : begin + rows], np.int32(rows), self._residues[width],
-                                         self._starts, self._lengths, table, first, further, border_h, border_f, found)
+            for low in range(0, self._count, pairs):
+                some = slice(low, min(low + pairs, self._count))
+                kernel[some.stop - low, threads](sent[begin : begin + rows], np.int32(rows), self._residues[width],
+                                                 self._starts[some], self._lengths[some], table, first, further,
+                                                 border_h, border_f, found[some])
 
-    def scores(self, query: np.ndarray, scoring: Any, scheme: Scheme) -> np.ndarray:
-        """i8[k]: best local alignment score of each target."""
+    def scores(self, query: np.ndarray, scoring: Any, scheme: Scheme, pairs: int = 0) -> np.ndarray:
+        """i8[k]: best local alignment score of each target; ``pairs`` of them a launch, or all if that is 0."""
         found = cuda.to_device(np.zeros(self._count, np.int32))
         if len(query):
-            self.launches(query, scoring, scheme, found)
+            self.launches(query, scoring, scheme, pairs or self._count, found)
         return found.copy_to_host().astype(np.int64)

@@ -203,8 +203,9 @@ def check_antidiagonals() -> None:
             wanted = best_scores(query, packed).tolist()
             assert max(wanted) > 0
             for name, scheme in antidiagonal_cuda.SCHEMES.items():
-                found = pairs.scores(query, scoring, scheme).tolist()
-                assert found == wanted, (name, length, found, wanted)
+                for at_once in (0, 4):
+                    found = pairs.scores(query, scoring, scheme, at_once).tolist()
+                    assert found == wanted, (name, length, at_once, found, wanted)
 
 
 def residues_of(volume: resident_cuda.Volume, count: int) -> np.ndarray:
