@@ -8,6 +8,7 @@ a second. Kernels are compiled before. The parts:
 
     rates     the scan of all targets while these are on the device, with what it finds on the host
     search    whole searches, with the targets in host memory before and the hits there afterwards
+    overlap   the same, one unit after the other, and the device's work for one beside the host's for the one before
     memory    the same with less device memory than the targets take
     command   the whole command, from a database file to a file of hits; hits on FASTA alone by cuda and by cpu
     paper     cuBLASTP's kernels on FASTA alone, for queries of about the paper's lengths: hit detection, assembling,
@@ -224,12 +225,12 @@ def compiled(lengths: Sequence[int], processes: int) -> float:
 
 
 def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, mode: str, backend: str = "cuda",
-           device_memory: int | None = None, stages: Sequence[str] = (), rounds: int = 2) -> Timing:
-    """A whole search from host memory, the quickest of some."""
+           device_memory: int | None = None, stages: Sequence[str] = (), rounds: int = 2, ahead: bool = True) -> Timing:
+    """A whole search from host memory, the quickest of some; ``ahead``: its units overlap."""
     names = registry()
     plan = compose(names, names.pipeline("blastp"), {"comp_based_stats": mode}, backend, stages)
     source = MemorySource(replace(targets, names=range(len(targets))))
-    settings = Settings(threads=threads, device_memory=device_memory)
+    settings = Settings(threads=threads, device_memory=device_memory, ahead=ahead)
     space = SearchSpace(source.total_residues, source.sequences, source.longest)
     best: tuple[float, str] | None = None
     for _ in range(rounds):
@@ -243,7 +244,8 @@ def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, mode: s
     assert best
     budget = "" if device_memory is None else f", {device_memory >> 20} MiB"
     size = f"{len(queries)} queries, {queries.total_residues} residues"
-    how = f"{backend}{', by the paper' if stages else ''}, {threads} threads{budget}"
+    how = (f"{backend}{', by the paper' if stages else ''}{'' if ahead else ', one unit after the other'}, "
+           f"{threads} threads{budget}")
     return Timing(f"search, mode {mode}, {size}, {how}", *best)
 
 
@@ -286,7 +288,7 @@ def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch
                 yield Timing(f"{lines} lines of cpu and cuda", 0.0, "equal" if same else "DIFFERENT")
 
 
-PARTS = ("rates", "search", "memory", "command", "paper")
+PARTS = ("rates", "search", "overlap", "memory", "command", "paper")
 
 
 def main() -> None:
@@ -311,12 +313,17 @@ def main() -> None:
         return (search(batch, targets, threads, mode, device_memory=device_memory) for batch in batches
                 for mode in arguments.modes for threads in arguments.threads)
 
+    def overlapping() -> Iterator[Timing]:
+        return (search(batch, targets, max(arguments.threads), mode, ahead=ahead) for batch in batches
+                for mode in arguments.modes for ahead in (False, True))
+
     needed = [*arguments.lengths, *(n for batch in batches for n in batch.lengths.tolist())]
     print(f"kernels compiled in {compiled(needed, os.cpu_count() or 1):.1f} s", flush=True)
     parts: dict[str, Callable[[], Iterator[Timing]]] = {
         "rates": lambda: chain(rates(targets, arguments.lengths, generator),
                                (batch_rate(batch, targets) for batch in batches if len(batch) > 1)),
         "search": searches,
+        "overlap": overlapping,
         "memory": lambda: searches(int(SHARE * targets.total_residues)),
         "command": lambda: commands(arguments.fasta, targets, batches, arguments.threads, arguments.modes,
                                     arguments.keep),
