@@ -24,7 +24,7 @@ import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match import fm_search_cuda
+from seqloom.plugins.exact_match import fm_search_cuda, partition_cuda
 from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
 from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
 from seqloom.plugins.exact_match.fm_seed_cuda import FmMatchesCuda
@@ -139,30 +139,36 @@ class Bench:
         same(*found[1:])
 
     def partitions(self, queries: SequenceBatch, memory: int) -> Series:
-        """Reads a second, predicted and as it is, by the share of a memory that a part of the index has."""
+        """Reads a second, predicted and as it is, by the share of a memory that a part of the index has.
+
+        Parts of the queries are copied while others are looked up, and one after the other.
+        """
         context, strands, stage = self.context(queries), both_strands(queries), WholeQueriesCuda()
         room = Room(memory, 1 << 20)
         partition, costs = stage.partition(context, strands, room), stage.costs(context)
-        work = partition.work()
         say("costs", f"C {costs.search * 1e9:.4f} ns a byte", f"beta {costs.copy * 1e9:.4f} ns a byte",
             f"{costs.meeting * 1e6:.0f} us a meeting")
         wanted, series = WholeQueriesCpu().places(context, strands), {}
-        for count in _PARTS:
-            parts = partition.parts(count)
-            taken = max(fm_search_cuda.part_bytes(part, fm_search_cuda.Layout()) for part in parts)
-            if taken + work.buffers * work.least_queries > memory:
-                continue
-            queries_in = -(-work.queries // int(work.largest_part(memory - taken)))
-            for order in ORDERS:
-                predicted = float(seconds(work, costs, order, np.array([count]), np.array([queries_in]))[0])
-                split = Split(order, count, queries_in, taken / memory, predicted)
-
-                measured, _, places = least(partial(anew, stage.looked_up, context, strands, parts, split, room))
-                same(wanted, places)
-                say("split", split, f"{measured:.4f} s taken", f"predicted / taken {predicted / measured:.2f}")
-                for what, value in (("predicted", predicted), ("measured", measured)):
-                    series.setdefault(f"parts of the {order} stay, {what}", []).append(
-                        (split.share, len(queries) / value))
+        for buffers, how in ((2, ""), (1, ", one after the other")):
+            with patch.object(partition_cuda, "_BUFFERS", buffers):
+                work = partition.work()
+                for count in _PARTS:
+                    parts = partition.parts(count)
+                    taken = max(fm_search_cuda.part_bytes(part, fm_search_cuda.Layout()) for part in parts)
+                    if taken + work.buffers * work.least_queries > memory:
+                        continue
+                    queries_in = -(-work.queries // int(work.largest_part(memory - taken)))
+                    for order in ORDERS:
+                        predicted = float(seconds(work, costs, order, np.array([count]), np.array([queries_in]))[0])
+                        split = Split(order, count, queries_in, taken / memory, predicted)
+                        measured, _, places = least(partial(anew, stage.looked_up, context, strands, parts, split,
+                                                            room))
+                        same(wanted, places)
+                        say(f"split{how}", split, f"{measured:.4f} s taken",
+                            f"predicted / taken {predicted / measured:.2f}")
+                        for what, value in (("predicted", predicted), ("measured", measured)):
+                            series.setdefault(f"parts of the {order} stay, {what}{how}", []).append(
+                                (split.share, len(queries) / value))
         return series
 
     def devices(self, queries: SequenceBatch) -> Series:

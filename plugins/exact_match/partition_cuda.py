@@ -311,13 +311,14 @@ def _looked_up(search: PartSearch, pairs: list[tuple[IndexPart, QueryPart]], dev
     """
     lane = Lane(search.threads)
     turns = [n for n, (_, some) in enumerate(pairs) if not n or some is not pairs[n - 1][1]]  # with other queries
-    coming = [lane.begin(search.arrays(pairs[0][1]), 0)] if pairs else []
+    coming: list[Callable[[], dict[str, Any]]] = []
     turn, sent = -1, dict[str, Any]()
     for n, (part, some) in enumerate(pairs):
         search.check()
         if turn + 1 < len(turns) and turns[turn + 1] == n:
-            turn, sent = turn + 1, coming.pop()()
-            if turn + 1 < len(turns):
+            turn += 1
+            sent = (coming.pop() if coming else lane.begin(search.arrays(some), turn % _BUFFERS))()
+            if _BUFFERS > 1 and turn + 1 < len(turns):
                 coming.append(lane.begin(search.arrays(pairs[turns[turn + 1]][1]), (turn + 1) % _BUFFERS))
         with devices.tables_there(part, search.layout, device, room, search.threads) as there:
             found = search.look_up(lane, there, sent, part, some)
