@@ -1,17 +1,19 @@
 """Protein BLAST on CUDA devices: the ungapped scan by query length, whole searches, whole commands.
 
     python -m benchmarks.blastp_gpu FASTA [--parts rates search …] [--copies 60] [--lengths 127 514 …]
-                                    [--queries FASTA] [--threads 1 16] [--modes 0 2]
+                                    [--queries FASTA] [--threads 1 16] [--modes 0 2] [--images FOLDER]
 
 Targets are the proteins of a FASTA file and copies of them with their residues shuffled. Rates are in TCUPS: 10¹² cells
 a second. Kernels are compiled before. The parts:
 
     rates     the scan of all targets while these are on the device, with what it finds on the host
     search    whole searches, with the targets in host memory before and the hits there afterwards
+    overlap   the same, one unit after the other, and the device's work for one beside the host's for the one before
     memory    the same with less device memory than the targets take
     command   the whole command, from a database file to a file of hits; hits on FASTA alone by cuda and by cpu
     paper     cuBLASTP's kernels on FASTA alone, for queries of about the paper's lengths: hit detection, assembling,
-              sorting and filtering by number of bins; the three ways to extend; whole searches with and without them
+              sorting and filtering by number of bins; the three ways to extend; whole searches with and without them;
+              with ``--images`` its figures are drawn
 """
 
 import argparse
@@ -40,6 +42,7 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
 from seqloom.plugins.common.matrices import protein_matrix
 
+from .charts import save_bars, save_chart
 from .smith_waterman_gpu import best_of, proteins, records, show, shuffled_copies, slot_seconds, write_fasta
 from .timing import Timing, seconds_of
 
@@ -50,7 +53,8 @@ MANY = 80_000
 """Targets that are enough for any way to scan."""
 REPEATS = 3
 PAPER_LENGTHS = (127, 517, 1054)
-BINS = (16, 32, 64, 128, 256, 512)
+BINS, USUAL_BINS = (16, 32, 64, 128, 256, 512), 128
+KERNELS = ("detection", "assembling", "sorting", "filtering")
 SHARE = 0.1
 """Of the targets that there is room for on the device in the part ``memory``."""
 
@@ -151,18 +155,28 @@ def extension(context: Context, hits: Seeds, stage: Any) -> float:
     return min(taken[1:])
 
 
-def paper(targets: SequenceBatch, threads: int) -> Iterator[Timing]:
-    """Sections 4.1 and 4.2: by number of bins, by source of scores, by the division of an extension."""
+def paper(targets: SequenceBatch, threads: int, images: Path | None = None) -> Iterator[Timing]:
+    """Sections 4.1 and 4.2: by number of bins, by source of scores, by the division of an extension.
+
+    Draws figures 14 (bins), 15 and 16 (scores and divisions of an extension) and the kernels of 19 in a folder.
+    """
     from seqloom.plugins.protein_blast.hits_cuda import BinnedHits
     from seqloom.plugins.protein_blast.ungapped_cuda import DiagonalUngapped, HitUngapped, WindowUngapped
 
+    by_bins: dict[str, list[tuple[float, float]]] = {}
+    extensions: dict[str, list[tuple[float, float]]] = {}
+    phases: dict[str, list[float]] = {}
+    sizes = []
     for queries in like_the_papers(targets):
         context, size = context_for(queries, targets), queries.total_residues
         for bins in BINS:
             detection(context, bins)
             kernels, hits, left = detection(context, bins)
-            what = ", ".join(f"{name} {1e3 * seconds:.2f}" for name, seconds in zip(
-                ("detection", "assembling", "sorting", "filtering"), kernels, strict=True))
+            what = ", ".join(f"{name} {1e3 * seconds:.2f}" for name, seconds in zip(KERNELS, kernels, strict=True))
+            by_bins.setdefault(f"{size} residues", []).append((bins, 1e3 * sum(kernels)))
+            if bins == USUAL_BINS:
+                for name, seconds in zip(KERNELS, kernels, strict=True):
+                    phases.setdefault(name, []).append(1e3 * seconds)
             yield Timing(f"{size} hits, {bins} bins", sum(kernels),
                          f"{what} ms; {hits:,} hits, {100 * len(left) / max(1, hits):.1f} % left")
         seeds = BinnedHits().run(context, None)
@@ -172,12 +186,23 @@ def paper(targets: SequenceBatch, threads: int) -> Iterator[Timing]:
                       *((f"by windows of {n}", WindowUngapped(WindowUngapped.Options(scores, n)))
                         for n in ("8", "16", "32"))]
             for what, stage in stages:
-                yield Timing(f"{size} extension {what}, {scores}", extension(context, seeds, stage),
-                             f"{len(seeds):,} hits")
+                taken = extension(context, seeds, stage)
+                extensions.setdefault(f"{what}, {scores}", []).append((size, 1e3 * taken))
+                yield Timing(f"{size} extension {what}, {scores}", taken, f"{len(seeds):,} hits")
+        sizes.append(f"{size}")
         yield search(queries, targets, threads, "0", rounds=3)
         yield search(queries, targets, threads, "0", rounds=3, stages=(
             "seed.words=binned-hits", "extend.ungapped=window-ungapped"))
         yield search(queries, targets, threads, "0", "cpu", rounds=3)
+    if images:
+        images.mkdir(parents=True, exist_ok=True)
+        save_chart(images / "blastp_bins.svg", "Hits: detected, assembled, sorted and filtered", "bins", "milliseconds",
+                   by_bins)
+        save_chart(images / "blastp_extensions.svg", "Ungapped extension by how the work is divided, and by its scores",
+                   "residues of the query", "milliseconds", extensions)
+        phases["extension, by windows of 16, pssm"] = [ms for _, ms in extensions["by windows of 16, pssm"]]
+        save_bars(images / "blastp_kernels.svg", f"Kernels of a search, {USUAL_BINS} bins", "residues of the query",
+                  "milliseconds", sizes, phases, {})
 
 
 def compile_for(length: int) -> None:
@@ -200,12 +225,12 @@ def compiled(lengths: Sequence[int], processes: int) -> float:
 
 
 def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, mode: str, backend: str = "cuda",
-           device_memory: int | None = None, stages: Sequence[str] = (), rounds: int = 2) -> Timing:
-    """A whole search from host memory, the quickest of some."""
+           device_memory: int | None = None, stages: Sequence[str] = (), rounds: int = 2, ahead: bool = True) -> Timing:
+    """A whole search from host memory, the quickest of some; ``ahead``: its units overlap."""
     names = registry()
     plan = compose(names, names.pipeline("blastp"), {"comp_based_stats": mode}, backend, stages)
     source = MemorySource(replace(targets, names=range(len(targets))))
-    settings = Settings(threads=threads, device_memory=device_memory)
+    settings = Settings(threads=threads, device_memory=device_memory, ahead=ahead)
     space = SearchSpace(source.total_residues, source.sequences, source.longest)
     best: tuple[float, str] | None = None
     for _ in range(rounds):
@@ -219,7 +244,8 @@ def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, mode: s
     assert best
     budget = "" if device_memory is None else f", {device_memory >> 20} MiB"
     size = f"{len(queries)} queries, {queries.total_residues} residues"
-    how = f"{backend}{', by the paper' if stages else ''}, {threads} threads{budget}"
+    how = (f"{backend}{', by the paper' if stages else ''}{'' if ahead else ', one unit after the other'}, "
+           f"{threads} threads{budget}")
     return Timing(f"search, mode {mode}, {size}, {how}", *best)
 
 
@@ -262,7 +288,7 @@ def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch
                 yield Timing(f"{lines} lines of cpu and cuda", 0.0, "equal" if same else "DIFFERENT")
 
 
-PARTS = ("rates", "search", "memory", "command", "paper")
+PARTS = ("rates", "search", "overlap", "memory", "command", "paper")
 
 
 def main() -> None:
@@ -275,6 +301,7 @@ def main() -> None:
     parser.add_argument("--modes", nargs="*", default=("0", "2"), help="composition-based statistics")
     parser.add_argument("--keep", metavar="FOLDER", help="where the files of the part ``command`` shall stay")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, os.cpu_count() or 1])
+    parser.add_argument("--images", type=Path, metavar="FOLDER", help="where the part ``paper`` draws its figures")
     arguments = parser.parse_args()
     generator = np.random.default_rng(7)
     targets = shuffled_copies(records(arguments.fasta), arguments.copies, generator)
@@ -286,16 +313,22 @@ def main() -> None:
         return (search(batch, targets, threads, mode, device_memory=device_memory) for batch in batches
                 for mode in arguments.modes for threads in arguments.threads)
 
+    def overlapping() -> Iterator[Timing]:
+        return (search(batch, targets, max(arguments.threads), mode, ahead=ahead) for batch in batches
+                for mode in arguments.modes for ahead in (False, True))
+
     needed = [*arguments.lengths, *(n for batch in batches for n in batch.lengths.tolist())]
     print(f"kernels compiled in {compiled(needed, os.cpu_count() or 1):.1f} s", flush=True)
     parts: dict[str, Callable[[], Iterator[Timing]]] = {
         "rates": lambda: chain(rates(targets, arguments.lengths, generator),
                                (batch_rate(batch, targets) for batch in batches if len(batch) > 1)),
         "search": searches,
+        "overlap": overlapping,
         "memory": lambda: searches(int(SHARE * targets.total_residues)),
         "command": lambda: commands(arguments.fasta, targets, batches, arguments.threads, arguments.modes,
                                     arguments.keep),
-        "paper": lambda: paper(SequenceBatch.of(PROTEIN, records(arguments.fasta)), max(arguments.threads)),
+        "paper": lambda: paper(SequenceBatch.of(PROTEIN, records(arguments.fasta)), max(arguments.threads),
+                               arguments.images),
     }
     for part in arguments.parts:
         show(parts[part]())

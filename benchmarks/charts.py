@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 COLOURS = ("#1f6fb4", "#d9480f", "#2b8a3e", "#862e9c", "#e8a400", "#0b7285", "#c2255c", "#5c4b3b", "#495057")
+MARKS = ("#000000", "#c2255c", "#868e96")
+"""Of points on bars."""
 
 
 def save_chart(path: Path, title: str, across: str, up: str,
@@ -31,8 +33,8 @@ def save_bars(path: Path, title: str, across: str, up: str, names: Sequence[str]
         for n, (name, heights) in enumerate(parts.items()):
             axes.bar(names, heights, 0.6, below, color=COLOURS[n], label=name)
             below = [low + height for low, height in zip(below, heights, strict=True)]
-        for name, heights in marks.items():
-            axes.plot(names, heights, "k_", markersize=22, markeredgewidth=2, label=name)
+        for n, (name, heights) in enumerate(marks.items()):
+            axes.plot(names, heights, "_", markersize=22, markeredgewidth=2, color=MARKS[n % len(MARKS)], label=name)
 
 
 def _short(value: float) -> str:

@@ -249,17 +249,20 @@ def paper() -> Iterator[tuple[int, int, float, float, float]]:
 
 
 def show_paper(folder: Path | None) -> None:
-    """Print the table of ``paper``, and draw its speed-up."""
+    """Print the table of ``paper``, and draw its seconds (figure 9), speed-up (10) and cells a second (11)."""
     rows = [*paper()]
     print("\n| nodes | queries | seconds | speed-up | GCUPS |\n| --- | --- | --- | --- | --- |")
     for nodes, queries, seconds, speedup, gcups in rows:
         if queries in (8, 32, 256):
             print(f"| {nodes} | {queries} | {seconds:.1f} | {speedup:.1f} | {gcups:.1f} |")
     if folder:
-        lines = {f"{queries} queries": [(float(n), speedup) for n, q, _, speedup, _ in rows if q == queries]
-                 for queries in PAPER_QUERIES}
-        save_chart(folder / "cluster_paper.svg", "Speed-up by nodes, cut by query (the paper's costs, foretold)",
-                   "nodes", "times as fast as one node", lines)
+        for column, name, title, up in ((2, "cluster_paper_seconds", "Seconds", "seconds"),
+                                        (3, "cluster_paper", "Speed-up", "times as fast as one node"),
+                                        (4, "cluster_paper_rates", "Cells a second", "10⁹ cells a second")):
+            lines = {f"{queries} queries": [(float(row[0]), row[column]) for row in rows if row[1] == queries]
+                     for queries in PAPER_QUERIES}
+            save_chart(folder / f"{name}.svg", f"{title} by nodes, cut by query (the paper's costs, foretold)", "nodes",
+                       up, lines)
 
 
 def show(folder: Path | None) -> None:

@@ -3,8 +3,9 @@
 ``python -m benchmarks.nucleotide_blast_gpu FASTA…`` takes genomes and mutated copies of them, ``--bases`` in all.
 ``scan``: the two passes and the ungapped extension on resident volumes, in bases a second. ``search``: whole searches
 from host memory, by several threads and by one, and those of one core of the CPU on a part of the bases, whose rows are
-compared. ``memory``: the same with a tenth of the memory that the packed bases take, or 16 MiB. ``command``: `seqloom`
-from a database to a file, in turns with itself on one core.
+compared. ``memory``: the same with a tenth of the memory that the packed bases take, or 16 MiB. ``pipeline``: searches
+of several queries, each a batch, one after the other and with batches and volumes overlapping, which is G-BLASTN's
+pipeline mode. ``command``: `seqloom` from a database to a file, in turns with itself on one core.
 """
 
 from __future__ import annotations
@@ -120,12 +121,13 @@ def scan(queries: SequenceBatch, targets: SequenceBatch, task: str, what: str) -
 
 
 def search(queries: SequenceBatch, targets: SequenceBatch, task: str, what: str, threads: int, backend: str = "cuda",
-           device_memory: int | None = None, rounds: int = 2) -> tuple[Timing, Any]:
-    """A whole search from host memory, the quickest of some, and its hits."""
+           device_memory: int | None = None, rounds: int = 2, batch_queries: int | None = None,
+           ahead: bool = True) -> tuple[Timing, Any]:
+    """A whole search from host memory, the quickest of some, and its hits; ``ahead``: its units overlap."""
     names = registry()
     plan = compose(names, names.pipeline(task), {}, backend)
     source = MemorySource(replace(targets, names=range(len(targets))))
-    settings = Settings(threads=threads, device_memory=device_memory)
+    settings = Settings(threads=threads, device_memory=device_memory, batch_queries=batch_queries, ahead=ahead)
     space = SearchSpace(source.total_residues, source.sequences, source.longest)
     best: tuple[float, str] | None = None
     for _ in range(rounds):
@@ -155,6 +157,20 @@ def searches(batches: dict[str, SequenceBatch], targets: SequenceBatch, tasks: S
                 fast, found = search(queries, few, task, what, 1)
                 yield fast
                 assert_same_hits(expected, found)
+
+
+def overlapped(batches: dict[str, SequenceBatch], targets: SequenceBatch, tasks: Sequence[str],
+               threads: int) -> Iterator[Timing]:
+    """Searches of several queries, a batch each, one unit after the other and overlapping; rows must be the same."""
+    for task in tasks:
+        for what, queries in batches.items():
+            if len(queries) > 1:
+                off, on = (search(queries, targets, task, what, threads, batch_queries=1, ahead=ahead)
+                           for ahead in (False, True))
+                assert_same_hits(off[1], on[1])
+                yield replace(off[0], what=f"{off[0].what}, one after the other")
+                yield replace(on[0], what=f"{on[0].what}, overlapping",
+                              note=f"{off[0].seconds / on[0].seconds - 1:+.0%}; {on[0].note}")
 
 
 def commands(batches: dict[str, SequenceBatch], targets: SequenceBatch, tasks: Sequence[str], threads: int,
@@ -192,7 +208,7 @@ def commands(batches: dict[str, SequenceBatch], targets: SequenceBatch, tasks: S
                              f"rows {'equal' if same else 'DIFFERENT'}")
 
 
-PARTS = ("scan", "search", "memory", "command")
+PARTS = ("scan", "search", "memory", "pipeline", "command")
 
 
 def main() -> None:
@@ -216,6 +232,7 @@ def main() -> None:
         "search": lambda: searches(batches, targets, tasks, threads),
         "memory": lambda: searches(batches, targets, tasks, threads,
                                    max(LEAST_MEMORY, int(SHARE * targets.total_residues / 4))),
+        "pipeline": lambda: overlapped(batches, targets, tasks, threads),
         "command": lambda: commands(batches, targets, tasks, threads, arguments.keep),
     }
     for part in arguments.parts:

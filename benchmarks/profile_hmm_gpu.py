@@ -1,7 +1,7 @@
 """hmmsearch on CUDA devices: what kernels take to compile, each filter beside the CPU's, whole commands.
 
-    python -m benchmarks.profile_hmm_gpu FASTA MODELS [--parts compile filters slots command core]
-                                         [--copies 60] [--threads 16]
+    python -m benchmarks.profile_hmm_gpu FASTA MODELS [--parts compile filters lengths slots command core]
+                                         [--copies 60] [--threads 16] [--images FOLDER]
 
 Targets are the proteins of a FASTA file and copies of them with their residues shuffled. The parts:
 
@@ -9,6 +9,8 @@ Targets are the proteins of a FASTA file and copies of them with their residues 
     filters   MSV, and each filter on the pairs that the one before leaves, on the device and on threads of the host,
               kernels compiled and targets on the device before; in FASTA and as many copies as suit one volume, both
               held to the same pairs
+    lengths   the MSV filter, SSV before it, by length of the model, on the device and on threads of the host, likewise:
+              CUDAMPF++'s figures 6 to 9, one model of 10 to 2,410 positions at a time, drawn in a folder
     slots     the search of all copies on the device, twice in one process: seconds of each slot, of all units together,
               and its counters, of which some say how long units waited for a turn and for the device
     command   whole commands on the device and on all threads, which must write the same rows
@@ -28,15 +30,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.options import build_options
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.testing import assert_same_records
 
-from .smith_waterman_gpu import records, show, shuffled_copies, write_fasta
+from .charts import save_chart
+from .smith_waterman_gpu import best_of, proteins, records, show, shuffled_copies, write_fasta
 from .timing import Timing, seconds_of
 
-PARTS = ("compile", "filters", "slots", "command", "core")
+PARTS = ("compile", "filters", "lengths", "slots", "command", "core")
+LENGTHS = tuple(range(10, 2411, 50))
+"""Of models; each is made of a random protein, as phmmer makes it."""
+PAPER_GCUPS = {"MSV, Tesla K40 (CUDAMPF++)": 283.9, "SSV, Tesla K40 (CUDAMPF++)": 471.7}
+"""Of CUDAMPF++, at most; nearly the same for all lengths."""
 _VOLUME_COPIES = 12
 
 
@@ -85,6 +93,35 @@ def filters(models: ModelBatch, targets: SequenceBatch, threads: int) -> Iterato
                 note += f"; {context.counters['by the host']} of {len(given)} pairs by the host"
             yield Timing(f"{stage.name} on {back_end}", seconds, note)
         assert_same_records(*found)
+
+
+def lengths(targets: SequenceBatch, threads: int, images: Path | None) -> Iterator[Timing]:
+    """The filter on both back ends by length of the model, the least of some rounds after a first."""
+    from seqloom.plugins.profile_hmm.options import PhmmerOptions
+    from seqloom.plugins.profile_hmm.query_index_cpu import SequenceProfilesCpu
+    from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu
+    from seqloom.plugins.profile_hmm.seed_msv_cuda import MsvFilterCuda
+
+    options = build_options(PhmmerOptions, {})
+    queries = SequenceBatch.of(PROTEIN, proteins(LENGTHS, np.random.default_rng(2)))
+    index = SequenceProfilesCpu().run(Context(queries=queries, options=options, threads=threads), queries)
+    series: dict[str, list[tuple[float, float]]] = {}
+    for number, length in enumerate(LENGTHS):
+        context = Context(queries=queries.take(number, number + 1), targets=targets, threads=threads, options=options,
+                          indexes={index.kind: index})
+        found = []
+        for what, stage in (("CUDA device", MsvFilterCuda()), (f"{threads} threads of the host", MsvFilterCpu())):
+            seconds = best_of(lambda s=stage, c=context: s.run(c, None))
+            found.append(stage.run(context, None))
+            rate = _cells(context, None) / seconds / 1e9
+            series.setdefault(what, []).append((length, rate))
+            yield Timing(f"msv, {length} positions, {what}", seconds, f"{rate:,.0f} · 10⁹ cells a second")
+        assert_same_records(*found)
+    if images:
+        images.mkdir(parents=True, exist_ok=True)
+        series |= {name: [(LENGTHS[0], rate), (LENGTHS[-1], rate)] for name, rate in PAPER_GCUPS.items()}
+        save_chart(images / "msv_by_length.svg", "MSV filter of one model, with SSV before it",
+                   "positions of the model", "10⁹ cells a second", series)
 
 
 def _cells(context: Context, pairs: Any) -> float:
@@ -158,10 +195,15 @@ def compiling(commands: Commands) -> Iterator[Timing]:
                 os.environ["NUMBA_CACHE_DIR"] = former
 
 
-def measure(fasta: str, models: str, parts: list[str], copies: int, threads: int) -> Iterator[Timing]:
+def measure(fasta: str, models: str, parts: list[str], copies: int, threads: int,
+            images: Path | None = None) -> Iterator[Timing]:
     generator, texts = np.random.default_rng(1), records(fasta)
     if "filters" in parts:
         yield from filters(models_of(models), shuffled_copies(texts, min(copies, _VOLUME_COPIES), generator), threads)
+    if "lengths" in parts:
+        yield from lengths(shuffled_copies(texts, min(copies, _VOLUME_COPIES), generator), threads, images)
+    if {"filters", "lengths"} >= set(parts):
+        return
     with tempfile.TemporaryDirectory() as name:
         commands = Commands(Path(name), models)
         commands.create("few", shuffled_copies(texts, 1, generator))
@@ -187,8 +229,9 @@ def main() -> None:
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS)
     parser.add_argument("--copies", type=int, default=60)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--images", type=Path, metavar="FOLDER", help="where the part ``lengths`` draws its chart")
     given = parser.parse_args()
-    show(measure(given.fasta, given.models, given.parts, given.copies, given.threads))
+    show(measure(given.fasta, given.models, given.parts, given.copies, given.threads, given.images))
 
 
 if __name__ == "__main__":

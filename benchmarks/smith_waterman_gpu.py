@@ -156,12 +156,13 @@ def slot_seconds(engine: Engine) -> str:
 
 
 def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, device_memory: int | None = None,
-           rounds: int = 2, volume_residues: int | None = None, **options: Any) -> Timing:
-    """A whole search from host memory, the quickest of some."""
+           rounds: int = 2, volume_residues: int | None = None, ahead: bool = True, **options: Any) -> Timing:
+    """A whole search from host memory, the quickest of some; ``ahead``: volumes are sent while others are searched."""
     names = registry()
     plan = compose(names, names.pipeline("sw"), options, "cuda")
     source = MemorySource(replace(targets, names=range(len(targets))))
-    settings = Settings(threads=threads, device_memory=device_memory, volume_residues=volume_residues)
+    settings = Settings(threads=threads, device_memory=device_memory, volume_residues=volume_residues,
+                        ahead=ahead)
     space = SearchSpace(source.total_residues, source.sequences, source.longest)
     best: tuple[float, str] | None = None
     for _ in range(rounds):
@@ -359,20 +360,28 @@ def giant(generator: np.random.Generator, length: int = 35_000) -> Iterator[Timi
 
 
 def paper(targets: SequenceBatch, generator: np.random.Generator) -> Iterator[Timing]:
-    """The paper's kernels, without and with data reuse, on the first targets."""
-    from numba import cuda
-    from seqloom.plugins.smith_waterman.antidiagonal_cuda import AntidiagonalTargets
+    """The paper's kernels, without data reuse and with it in both ways, on the first targets."""
+    from seqloom.plugins.smith_waterman.antidiagonal_cuda import SCHEMES
 
     count = int(np.searchsorted(targets.offsets, PAPER_RESIDUES, "right")) - 1
     some = targets.take(0, count)
-    order = np.argsort(-some.lengths, kind="stable")
-    pairs = AntidiagonalTargets(cuda.to_device(some.residues), some.total_residues, some.offsets[order],
-                                some.lengths[order])
+    pairs = antidiagonal_targets(some)
     for query in proteins(PAPER_LENGTHS, generator):
-        for width, what in ((1, "without"), (4, "with")):
-            seconds = best_of(lambda q=query, w=width: pairs.scores(q, scoring(), w))
+        for name, scheme in SCHEMES.items():
+            seconds = best_of(lambda q=query, s=scheme: pairs.scores(q, scoring(), s))
             rate = len(query) * some.total_residues / seconds / 1e9
-            yield Timing(f"{len(query)} antidiagonal, {what} data reuse", seconds, f"{rate:.0f} GCUPS")
+            yield Timing(f"{len(query)} antidiagonal, data reuse: {name}", seconds, f"{rate:.0f} GCUPS")
+
+
+def antidiagonal_targets(targets: SequenceBatch) -> Any:
+    """Targets on the device for the paper's kernels, as ``AntidiagonalTargets``."""
+    from numba import cuda
+    from seqloom.plugins.smith_waterman.antidiagonal_cuda import AntidiagonalTargets
+
+    order = np.argsort(-targets.lengths, kind="stable")
+    whole_words = np.pad(targets.residues, (0, -len(targets.residues) % 4))
+    return AntidiagonalTargets(cuda.to_device(whole_words), targets.total_residues, targets.offsets[order],
+                               targets.lengths[order])
 
 
 def show(timings: Iterator[Timing]) -> None:

@@ -1,29 +1,44 @@
 """Long and skewed keys on a CUDA device: all sorters, the host's threads and CuPy, by length, kind of keys and prefix.
 
-    python -m benchmarks.sorting_gpu [--keys 2000000] [--threads 16] [--seconds 100]
+    python -m benchmarks.sorting_gpu [--keys 2000000] [--threads 16] [--seconds 100] [--images FOLDER]
 
 A line for each: wall milliseconds, best of two after a first, from keys in the host's memory to their order there, and
 million keys a second. Every order is compared with that of the host. "words" are 64-bit numbers that are on the device
 already, with their rows: there CuPy sorts by CUB and Thrust (``argsort``); of longer keys it sorts big-endian words
-(``lexsort``), which are sent to it as they are. Parts that don't fit the seconds are left out, which is said.
+(``lexsort``), which are sent to it as they are.
+
+In a folder it draws charts of A. Drozd's thesis (4.4.2 to 4.4.4): keys a second by length and by the share of
+characters that isn't A, on the device and by the host (figures 4.11, 4.14 and 4.15), and what the phases of a sort
+there take, one after the other (4.13). Parts that don't fit the seconds are left out, which is said, and so are charts
+of which a point is missing.
 """
 
 import argparse
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from seqloom.core.records import Ragged
 from seqloom.installed import registry
 
+from .charts import save_bars, save_chart
 from .sorting_plots import best_time, random_keys
+from .sorting_thesis import OTHER_SHARES
+from .sorting_thesis import SKEWED as SKEWED_WIDTH
+from .sorting_thesis import skewed_keys as keys_of_share
 
 LENGTHS = (4, 8, 16, 24, 32, 40, 64, 100, 160, 250, 500, 1000)
 PREFIXES = (3, 4, 6, 8, 16, 32)
 SORTERS = ("msd-radix", "segment-radix", "lsd-radix")
+PHASES = ("words: chopped off, sent, packed", "sorting", "gathering what ties", "rows back")
+PHASE_LENGTHS = (8, 20, 100, 1000)
 _WIDTH = 100
 _MOST_LEXSORT = 256  # characters of keys that CuPy is given
 _ROUNDS = 2
@@ -144,11 +159,85 @@ def resident(count: int, bits: int) -> Iterator[Line]:
         yield "words, cupy.argsort", best_time(sort, _ROUNDS), count
 
 
+def phases(name: str, keys: Ragged, threads: int) -> dict[str, float]:
+    """Seconds of each phase of a sort in rounds, each waited for, and of the rest: the least of some rounds.
+
+    That is the way of long and skewed keys; those of one number go it here too, one part after the other.
+    """
+    from numba import cuda
+    from seqloom.plugins.sorting import msd_radix_cuda, rounds_cuda, segment_radix_cuda
+
+    module = {"msd-radix": msd_radix_cuda, "segment-radix": segment_radix_cuda}[name]
+    usual = rounds_cuda.order_in_rounds
+    taken: dict[str, float] = defaultdict(float)
+    inside: list[str] = []
+
+    def watched(phase: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*given: Any) -> Any:
+            if inside:  # of the phase that calls it
+                return work(*given)
+            inside.append(phase)
+            cuda.synchronize()
+            begin = time.perf_counter()
+            result = work(*given)
+            cuda.synchronize()
+            taken[phase] += time.perf_counter() - begin
+            inside.pop()
+            return result
+
+        return timed
+
+    def in_phases(source: Any, longest: int, sort: Any, width: Any, least: int) -> np.ndarray:
+        source.pack = watched(PHASES[0], source.pack)
+        with ExitStack() as stack:
+            for place, function, phase in ((rounds_cuda.OpenKeys, "keep_tied", PHASES[2]),
+                                           (rounds_cuda, "to_host", PHASES[3])):
+                stack.enter_context(patch.object(place, function, watched(phase, getattr(place, function))))
+            return usual(source, longest, watched(PHASES[1], sort), width, least)
+
+    sorter = registry().sorter(name, "cuda")
+    sorter.threads, sorter.prefix = threads, 64  # no less than a word has
+    runs = []
+    for _ in range(_ROUNDS + 1):
+        taken.clear()
+        begin = time.perf_counter()
+        with patch.object(module, "order_in_rounds", in_phases):
+            sorter.order(keys)
+        whole = time.perf_counter() - begin
+        runs.append({**{phase: taken[phase] for phase in PHASES}, "the rest": whole - sum(taken.values())})
+    return {phase: min(run[phase] for run in runs[1:]) for phase in runs[0]}
+
+
+def draw_phases(folder: Path, kinds: dict[str, Callable[[], Ragged]], threads: int) -> None:
+    """What phases take, by kind of keys, in nanoseconds a key."""
+    found = {}
+    for what, make in kinds.items():
+        keys = make()
+        for name in ("msd-radix", "segment-radix"):
+            times = phases(name, keys, threads)
+            found[f"{what},\n{name.split('-')[0]}"] = {phase: 1e9 * taken / len(keys) for phase, taken in times.items()}
+            for phase, taken in times.items():
+                print(f"{what:38} {name + ', ' + phase:50} {1e3 * taken:8.2f} ms", flush=True)
+    parts = {phase: [taken[phase] for taken in found.values()] for phase in (*PHASES, "the rest")}
+    save_bars(folder / "sorting_cuda_phases.svg", "Phases of a sort in rounds, one after the other", "keys, sorter",
+              "nanoseconds a key", list(found), parts, {})
+
+
+def draw_rates(folder: Path, name: str, title: str, across: str, points: dict[float, list[Line]]) -> None:
+    """Keys a second of everything that sorts, by a number."""
+    series: dict[str, list[tuple[float, float]]] = {}
+    for place, lines in points.items():
+        for what, seconds, count in lines:
+            series.setdefault(what, []).append((place, count / seconds))
+    save_chart(folder / name, title, across, "keys per second", series)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, default=2_000_000)
     parser.add_argument("--threads", type=int, default=min(16, os.cpu_count() or 1))
     parser.add_argument("--seconds", type=float, default=100.0)
+    parser.add_argument("--images", type=Path, metavar="FOLDER", help="where charts are drawn")
     arguments = parser.parse_args()
     end, count, threads = time.monotonic() + arguments.seconds, arguments.keys, arguments.threads
     if not find_spec("cupy"):
@@ -168,12 +257,39 @@ def main() -> None:
     parts += [(name, lambda make=make: measured(make(), threads))  # type: ignore[misc]
               for name, make in skewed_keys(count).items()]
     parts.append((f"{_WIDTH} bases", prefixes))
+    shares = {f"{share:g} of the characters not A": share for share in OTHER_SHARES} if arguments.images else {}
+    parts += [(what, lambda share=share: measured(keys_of_share(count, share), threads))  # type: ignore[misc]
+              for what, share in shares.items()]
+    found: dict[str, list[Line]] = {}
     for what, measure in parts:
         if time.monotonic() > end:
             print(f"{what}: left out, for {arguments.seconds:g} seconds are over")
             continue
+        lines = found.setdefault(what, [])
         for name, seconds, size in measure():
             print(f"{what:38} {name:40} {1e3 * seconds:10.2f} ms {size / seconds / 1e6:10.1f} M/s", flush=True)
+            lines.append((name, seconds, size))
+    if arguments.images:
+        draw(arguments.images, count, threads, found, shares)
+
+
+def draw(folder: Path, count: int, threads: int, found: dict[str, list[Line]], shares: dict[str, float]) -> None:
+    """The charts of what was measured, and that of the phases, which is measured now."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lengths = {f"{width} bases": float(width) for width in LENGTHS}
+    for name, title, across, places in (
+            ("sorting_cuda_long.svg", f"Sorting {count:,} DNA keys", "characters of a key", lengths),
+            ("sorting_cuda_by_skew.svg", f"Sorting {count:,} DNA keys of {SKEWED_WIDTH} characters, many A",
+             "share of the characters that isn't A", shares)):
+        if places.keys() <= found.keys():
+            draw_rates(folder, name, title, across, {
+                place: [line for line in found[what] if "prefix" not in line[0]] for what, place in places.items()})
+        else:
+            print(f"{name}: not drawn, for some of it was left out")
+    kinds: dict[str, Callable[[], Ragged]] = {
+        f"{width} bases": lambda width=width: random_keys(count, width)  # type: ignore[misc]
+        for width in PHASE_LENGTHS}
+    draw_phases(folder, {**kinds, "99 in 100 A": lambda: keys_of_share(count, OTHER_SHARES[4])}, threads)
 
 
 if __name__ == "__main__":

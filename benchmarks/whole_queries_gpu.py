@@ -7,8 +7,8 @@ reads are 100 bases of them, three in ten with an error. Times are wall seconds 
 reads in the host's memory to all places there, kernels compiled and the index on the device before; in parts, with the
 parts of the index copied anew. Draws charts of reads a second by size of the reference, by number and length of the
 reads, and, as the model predicts and as it is, by the share of the memory that a part of the index has. Back ends and
-splits are held to the same places; then matches of the two genomes are, on both. Where there are several devices, all
-of them together are compared with one.
+splits are held to the same places; then matches of the two genomes are, on both. Where there are several devices,
+reads a second by their number are drawn too.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match import fm_search_cuda
+from seqloom.plugins.exact_match import fm_search_cuda, partition_cuda
 from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
 from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
 from seqloom.plugins.exact_match.fm_seed_cuda import FmMatchesCuda
@@ -139,36 +139,43 @@ class Bench:
         same(*found[1:])
 
     def partitions(self, queries: SequenceBatch, memory: int) -> Series:
-        """Reads a second, predicted and as it is, by the share of a memory that a part of the index has."""
+        """Reads a second, predicted and as it is, by the share of a memory that a part of the index has.
+
+        Parts of the queries are copied while others are looked up, and one after the other.
+        """
         context, strands, stage = self.context(queries), both_strands(queries), WholeQueriesCuda()
         room = Room(memory, 1 << 20)
         partition, costs = stage.partition(context, strands, room), stage.costs(context)
-        work = partition.work()
         say("costs", f"C {costs.search * 1e9:.4f} ns a byte", f"beta {costs.copy * 1e9:.4f} ns a byte",
             f"{costs.meeting * 1e6:.0f} us a meeting")
         wanted, series = WholeQueriesCpu().places(context, strands), {}
-        for count in _PARTS:
-            parts = partition.parts(count)
-            taken = max(fm_search_cuda.part_bytes(part, fm_search_cuda.Layout()) for part in parts)
-            if taken + work.buffers * work.least_queries > memory:
-                continue
-            queries_in = -(-work.queries // int(work.largest_part(memory - taken)))
-            for order in ORDERS:
-                predicted = float(seconds(work, costs, order, np.array([count]), np.array([queries_in]))[0])
-                split = Split(order, count, queries_in, taken / memory, predicted)
-
-                measured, _, places = least(partial(anew, stage.looked_up, context, strands, parts, split, room))
-                same(wanted, places)
-                say("split", split, f"{measured:.4f} s taken", f"predicted / taken {predicted / measured:.2f}")
-                for what, value in (("predicted", predicted), ("measured", measured)):
-                    series.setdefault(f"parts of the {order} stay, {what}", []).append(
-                        (split.share, len(queries) / value))
+        for buffers, how in ((2, ""), (1, ", one after the other")):
+            with patch.object(partition_cuda, "_BUFFERS", buffers):
+                work = partition.work()
+                for count in _PARTS:
+                    parts = partition.parts(count)
+                    taken = max(fm_search_cuda.part_bytes(part, fm_search_cuda.Layout()) for part in parts)
+                    if taken + work.buffers * work.least_queries > memory:
+                        continue
+                    queries_in = -(-work.queries // int(work.largest_part(memory - taken)))
+                    for order in ORDERS:
+                        predicted = float(seconds(work, costs, order, np.array([count]), np.array([queries_in]))[0])
+                        split = Split(order, count, queries_in, taken / memory, predicted)
+                        measured, _, places = least(partial(anew, stage.looked_up, context, strands, parts, split,
+                                                            room))
+                        same(wanted, places)
+                        say(f"split{how}", split, f"{measured:.4f} s taken",
+                            f"predicted / taken {predicted / measured:.2f}")
+                        for what, value in (("predicted", predicted), ("measured", measured)):
+                            series.setdefault(f"parts of the {order} stay, {what}{how}", []).append(
+                                (split.share, len(queries) / value))
         return series
 
-    def devices(self, queries: SequenceBatch) -> None:
-        """Splits on one device and on all, each with parts of its own."""
+    def devices(self, queries: SequenceBatch) -> Series:
+        """Reads a second by number of devices, 1, 2, 4 … and all, predicted and as it is: the thesis's 3.5.4."""
         context, strands, all_devices = self.context(queries), both_strands(queries), fm_search_cuda.device_count()
         stage, wanted = WholeQueriesCuda(), WholeQueriesCpu().places(context, strands)
+        series: Series = {}
         for what, memory, order, parts_in in (
                 ("a part of the index on each", 1 << 40, "index", all_devices),
                 ("all of the index on each", 1 << 40, "queries", 1),
@@ -176,18 +183,20 @@ class Bench:
             split, room = Split(order, parts_in, 2 * all_devices, 0.0, 0.0), Room(memory, 1 << 20)
             partition = stage.partition(context, strands, room)
             search = partial(stage.looked_up, context, strands, partition.parts(parts_in), split, room)
-            times, predicted = [], []
-            for count in (1, all_devices):
+            one = 0.0
+            for count in sorted({1 << n for n in range(all_devices.bit_length())} | {all_devices}):
                 with patch.object(fm_search_cuda, "device_count", return_value=count):
                     costs = stage.costs(context)
                     taken, _, places = least(search, 3)
                     work = partition.work()
                 same(wanted, places)
-                times.append(taken)
-                predicted += seconds(work, costs, order, np.array([parts_in]), np.array([2 * all_devices])).tolist()
-            say(what, f"one device: {times[0]:.4f} s, predicted {predicted[0]:.4f}",
-                f"{all_devices} devices: {times[1]:.4f} s, predicted {predicted[1]:.4f}",
-                f"{times[0] / times[1]:.2f} times as quick")
+                [predicted] = seconds(work, costs, order, np.array([parts_in]), np.array([2 * all_devices])).tolist()
+                one = one or taken
+                say(what, f"devices: {count}", f"{taken:.4f} s, predicted {predicted:.4f}",
+                    f"{one / taken:.2f} times as quick as one")
+                for how, value in (("measured", taken), ("predicted", predicted)):
+                    series.setdefault(f"{what}, {how}", []).append((count, len(queries) / value))
+        return series
 
     def planned(self, queries: SequenceBatch, memory: int) -> None:
         """What the planner makes of a device of little memory."""
@@ -253,7 +262,10 @@ def main() -> None:
     middle, largest = benches[len(benches) // 2], benches[-1]
     largest.planned(reads_of(largest.targets, arguments.reads, generator), largest.index.nbytes // 2)
     if fm_search_cuda.device_count() > 1:
-        largest.devices(reads_of(largest.targets, 2 * arguments.reads, generator))
+        series = largest.devices(reads_of(largest.targets, 2 * arguments.reads, generator))
+        save_chart(folder / "reads_by_devices.svg",
+                   f"{2 * arguments.reads:,} reads of {_LENGTH} bases, {largest.targets.total_residues:,} residues of "
+                   "reference", "devices", "reads per second", series)
     memory = middle.index.nbytes * 5 // 4
     series = middle.partitions(reads_of(middle.targets, arguments.reads, generator), memory)
     title = f"{what}; {middle.targets.total_residues:,} residues of reference, {memory >> 20:,} MiB of memory"

@@ -26,7 +26,7 @@ class NoOptions:
 
 def option(default: Any, help: str, *, choices: Sequence[str] = (), minimum: float | None = None,
            maximum: float | None = None, metavar: str = "", aliases: Sequence[str] = (), group: str = "",
-           output: bool = False) -> Any:
+           output: bool = False, otherwise: str = "") -> Any:
     """A field of an options dataclass.
 
     Args:
@@ -39,9 +39,10 @@ def option(default: Any, help: str, *, choices: Sequence[str] = (), minimum: flo
         group: heading under which help shows it.
         output: whether it names a file that is written. Such options are taken from who asks for a search, never from
             a pipeline or its file; options of stages are none.
+        otherwise: what helps who wants none of the choices; said where another value is refused.
     """
     metadata = {"help": help, "choices": tuple(choices), "minimum": minimum, "maximum": maximum, "metavar": metavar,
-                "aliases": tuple(aliases), "group": group, "output": output}
+                "aliases": tuple(aliases), "group": group, "output": output, "otherwise": otherwise}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -61,6 +62,7 @@ class OptionInfo:
     aliases: tuple[str, ...]
     group: str
     output: bool
+    otherwise: str
 
     @property
     def flag(self) -> str:
@@ -83,7 +85,8 @@ class OptionInfo:
             alike = [choice for choice in self.choices if choice.lower() == parsed.lower()]
             if len(alike) == 1:
                 return alike[0]
-            raise OptionError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}")
+            help = f"; {self.otherwise}" if self.otherwise else ""
+            raise OptionError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}{help}")
         if self.minimum is not None and not parsed >= self.minimum:
             raise OptionError(f"{name} must be at least {self.minimum:,}, not {value}")
         if self.maximum is not None and not parsed <= self.maximum:
@@ -122,7 +125,7 @@ def _infos(options: type) -> tuple[OptionInfo, ...]:
             members = [a for a in typing.get_args(kind) if a is not type(None)]
             nullable, kind = len(members) < len(typing.get_args(kind)), members[0]
         meta = {"help": "", "choices": (), "minimum": None, "maximum": None, "metavar": "", "aliases": (), "group": "",
-                "output": False, **item.metadata}
+                "output": False, "otherwise": "", **item.metadata}
         infos.append(OptionInfo(item.name, kind, nullable, item.default, **meta))
     return tuple(infos)
 

@@ -124,8 +124,9 @@ class Engine:
         """
         plan = self._ahead = self.unit_plan()
         self._hold(plan)
+        reads = self.settings.ahead and not self._executor
         with short_switch_interval(), pool(1, "reader") as reader:
-            for _, volume in islice(() if self._executor else self.planner.schedule(plan), 1):
+            for _, volume in islice(self.planner.schedule(plan) if reads else (), 1):
                 reader.submit(self.runner.volumes.get, volume)
             yield
 
@@ -171,7 +172,8 @@ class Engine:
             self.progress.estimate(self._more.part)
         keeper = Keeper(sink, plan, todo, self.runner, self.source, self.progress)
         keeper.keep_whole_batches(reduced)
-        start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan), plan))
+        start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan), plan,
+                                                                 self.settings.ahead))
         with start(plan) as executor:
             executor.submit(todo)
             while (results := executor.finished(WAIT)) is not None:

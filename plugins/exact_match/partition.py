@@ -20,7 +20,7 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 3.5.2 to 3.5.4.
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ ORDERS = ("index", "queries")
 _MOST_PARTS = 1 << 16
 _HALVINGS = 6  # of parts of the queries that are tried, to hide the copying of more of them
 _LEAST_PART = 1 << 20  # bytes of such a part
+_MORE_DEVICES = 16  # numbers of devices that are tried, from the least on that could hold the index
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,23 @@ def best_split(work: Work, costs: Costs) -> Split:
         found.append(Split(order, int(index_parts[at]), int(query_parts[at]),
                            float(_taken(work, index_parts)[at] / work.memory), float(times[at])))
     return min(found, key=lambda split: split.seconds)
+
+
+def enough_devices(work: Work, costs: Costs) -> tuple[int, float] | None:
+    """With how many devices, at least, no part of the index would be copied more than once, and T then (3.5.4).
+
+    The thesis's number of devices for a reference: parts of the index stay, one on each. None where that is so already,
+    or where it takes no fewer seconds.
+    """
+    now = best_split(work, costs)
+    if now.index_parts <= work.devices:
+        return None
+    least = max(work.devices + 1, -(-work.index // work.memory))
+    for devices in range(least, least + _MORE_DEVICES):
+        split = best_split(replace(work, devices=devices), costs)
+        if split.index_parts <= devices:
+            return (devices, split.seconds) if split.seconds < now.seconds else None
+    return None
 
 
 # ---- costs of a machine

@@ -31,7 +31,7 @@ from .fm_index import KIND, IndexPart, tables_of
 from .fm_index_cpu import FmIndexCpu
 from .fm_index_reference import FmIndexOptions
 from .fm_search_cuda import DeviceTables, Layout, cuda, part_bytes
-from .partition import Costs, Split, Work, best_split, costs_for
+from .partition import Costs, Split, Work, best_split, costs_for, enough_devices
 from .seed_reference import Strand
 from .strands_cpu import strand_of
 from .symbols import end, target_text
@@ -163,12 +163,14 @@ class Partition:
         Args:
             costs: of the machine; asked for where there is something to choose.
         """
-        context, work = self._context, self.work()
+        context, work, enough = self._context, self.work(), None
         if work.devices == 1 and work.index + work.queries <= work.memory and work.queries < _AT_ONCE:
             split, parts = Split("index", 1, 1, work.index / work.memory, 0.0), self.parts(1)
         else:
-            split, parts = self._planned(work, costs())
-        _say(context.slot, split)
+            known = costs()
+            split, parts = self._planned(work, known)
+            enough = enough_devices(work, known)
+        _say(context.slot, split, enough)
         index_bytes = max(part_bytes(part, self._search.layout) for part in parts)
         queries = min(work.queries, _BUFFERS * (work.queries // split.query_parts + work.least_queries))
         key = id(tables_of(context.index(KIND)).blocks) if len(parts) == 1 else id(parts[0].fm.blocks) ^ id(split)
@@ -309,13 +311,14 @@ def _looked_up(search: PartSearch, pairs: list[tuple[IndexPart, QueryPart]], dev
     """
     lane = Lane(search.threads)
     turns = [n for n, (_, some) in enumerate(pairs) if not n or some is not pairs[n - 1][1]]  # with other queries
-    coming = [lane.begin(search.arrays(pairs[0][1]), 0)] if pairs else []
+    coming: list[Callable[[], dict[str, Any]]] = []
     turn, sent = -1, dict[str, Any]()
     for n, (part, some) in enumerate(pairs):
         search.check()
         if turn + 1 < len(turns) and turns[turn + 1] == n:
-            turn, sent = turn + 1, coming.pop()()
-            if turn + 1 < len(turns):
+            turn += 1
+            sent = (coming.pop() if coming else lane.begin(search.arrays(some), turn % _BUFFERS))()
+            if _BUFFERS > 1 and turn + 1 < len(turns):
                 coming.append(lane.begin(search.arrays(pairs[turns[turn + 1]][1]), (turn + 1) % _BUFFERS))
         with devices.tables_there(part, search.layout, device, room, search.threads) as there:
             found = search.look_up(lane, there, sent, part, some)
@@ -412,9 +415,11 @@ def _least(work: Callable[[], Any]) -> float:
 _said: list[str] = []
 
 
-def _say(slot: str, split: Split) -> None:
-    """Tell people how the work is cut, where it is and hasn't been told."""
+def _say(slot: str, split: Split, enough: tuple[int, float] | None) -> None:
+    """Tell people how the work is cut and how many devices would hold it, where it is cut and hasn't been told."""
     line = f"{slot}: {split}"
+    if enough:
+        line += f"; {enough[0]:,} such devices would keep all of the index: {enough[1]:.3g} s"
     if split.index_parts * split.query_parts > 1 and _said != [line]:
         _said[:] = [line]
         print(f"seqloom: {line}", file=sys.stderr)

@@ -117,7 +117,8 @@ class PhmmerOptions(HmmsearchOptions):
     cut_tc: bool = option(False, "the same as --cut_ga", group=_CUT)
     popen: float = option(0.02, "probability to open a gap, below 0.5", minimum=0, group=_SCORING)
     pextend: float = option(0.4, "probability to extend a gap, below 1", minimum=0, group=_SCORING)
-    mx: str = option("BLOSUM62", "substitution matrix", choices=NAMES, group=_SCORING)
+    mx: str = option("BLOSUM62", "substitution matrix", choices=NAMES, group=_SCORING,
+                     otherwise="give a file with a matrix of your own by --mxfile")
     mxfile: str | None = option(None, "file with a substitution matrix, in place of --mx", metavar="FILE",
                                 group=_SCORING)
     EmL: int = option(200, "length of the random sequences that MSV is calibrated with", minimum=1, maximum=_LONGEST,

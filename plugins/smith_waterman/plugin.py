@@ -44,9 +44,10 @@ def seqloom_families() -> list[Deferred]:
 @hookimpl
 def seqloom_pipelines() -> list[Pipeline]:
     return [
-        # Proteins are short: side by side they serve all query batches. Long targets are cut by the query's reach.
+        # Proteins are short: side by side they serve all query batches. Long targets are cut by the query's reach, on
+        # the CPU anew for every batch; devices are sent both ahead of their use.
         Pipeline("sw", "exact Smith–Waterman search of protein databases", "smith-waterman",
                  (Slot("index.targets", "sw-targets", enabled="fast"), *_SLOTS)),
         Pipeline("sw-nucleotide", "exact Smith–Waterman search of nucleotide databases", "smith-waterman-nucleotide",
-                 _SLOTS),
+                 (Slot("index.targets", "resident-targets", enabled="fast"), *_SLOTS)),
     ]

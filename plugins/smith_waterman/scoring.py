@@ -80,7 +80,8 @@ class _ReportOptions:
 class SmithWatermanOptions(_ReportOptions):
     """Options of ``sw``."""
 
-    matrix: str = option("BLOSUM62", "scoring matrix, as printed", choices=MATRIX_NAMES)
+    matrix: str = option("BLOSUM62", "scoring matrix, as printed", choices=MATRIX_NAMES,
+                         otherwise="give a file with a matrix of your own by --mxfile")
     gapopen: int | None = option(None, "cost of a gap beside its residues; when not given, the matrix's own", minimum=0,
                                  maximum=LARGEST_COST)
     gapextend: int | None = option(None, "cost of each residue of a gap; when not given, the matrix's own", minimum=0,

@@ -1,7 +1,7 @@
 """``sw-scores`` on CUDA devices: all targets scored there, those that may be reported picked out there.
 
-Several devices share the work: many queries by query, each device with all targets; few by target. Which it was is
-counted with the run (Munekawa, Ino & Hagihara 2010, section 6.3).
+Several devices share the work: many queries by query, each device with all targets; few, or those of which one is as
+long as many, by target. Which it was is counted with the run (Munekawa, Ino & Hagihara 2010, section 6.3).
 """
 
 import math
@@ -28,6 +28,9 @@ from .seed_reference import SmithWatermanScores, kept_pairs, strands
 from .targets_cuda import ScoredTargets, ScoreRequest, on_device_targets, working_bytes
 
 _LADDER = 1.125
+_UNEVEN = 1.5
+"""Residues of queries that the busiest device may have, as times of its share, for a split by query; queries of one
+length never make it more."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +42,39 @@ class Share:
     stretches: np.ndarray
 
 
-def _alike(queries: Sequence[int], devices: int) -> bool:
-    """Whether all devices have the same targets, each with queries of its own."""
-    return devices == 1 or len(queries) >= 2 * devices
+def dealt(queries: Sequence[int], lengths: np.ndarray, devices: int) -> list[list[int]]:
+    """Queries for each device, longest first to the one that has the fewest residues, so that all end about together.
+
+    Args:
+        queries: places in the batch. lengths: i8, of all queries of it.
+    """
+    loads, hands = [0] * devices, [[] for _ in range(devices)]  # type: tuple[list[int], list[list[int]]]
+    for query in sorted(queries, key=lambda query: -int(lengths[query])):
+        device = loads.index(min(loads))
+        loads[device] += int(lengths[query])
+        hands[device].append(query)
+    return [sorted(hand) for hand in hands]
 
 
-def shares(queries: Sequence[int], stretches: Stretches, devices: int) -> tuple[list[Share], str]:
-    """The work of a unit divided among devices, and how: "split by query" or "split by target"."""
+def _alike(queries: Sequence[int], lengths: np.ndarray, devices: int) -> bool:
+    """Whether all devices have the same targets, each with queries of its own, and none much more than the others."""
+    if devices == 1 or len(queries) < 2 * devices:
+        return devices == 1
+    busiest = max(int(lengths[hand].sum()) for hand in dealt(queries, lengths, devices))
+    return busiest * devices <= _UNEVEN * int(lengths[list(queries)].sum())
+
+
+def shares(queries: Sequence[int], lengths: np.ndarray, stretches: Stretches,
+           devices: int) -> tuple[list[Share], str]:
+    """The work of a unit divided among devices, and how: "split by query" or "split by target".
+
+    Args:
+        queries: places in the batch. lengths: i8, of all queries of it.
+    """
     everything = stretches.owners if stretches.whole else np.arange(len(stretches))
-    if _alike(queries, devices):
+    if _alike(queries, lengths, devices):
         how = "split by query" if len(queries) >= 2 * devices else "split by target"
-        return [Share(d, queries[d::devices], everything) for d in range(devices)], how
+        return [Share(d, hand, everything) for d, hand in enumerate(dealt(queries, lengths, devices))], how
     # Every device gets long and short ones alike.
     order = np.argsort(-stretches.lengths, kind="stable")
     return [Share(d, queries, np.sort(order[d::devices])) for d in range(devices)], "split by target"
@@ -80,9 +105,9 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
         with all_scores.of_unit(context) as note, short_switch_interval():
             for places, wanted in jobs:
                 # A device that has all targets cuts the longest itself.
-                whole = len(wanted) == len(targets) and _alike(places, device_count())
+                whole = len(wanted) == len(targets) and _alike(places, queries.lengths, device_count())
                 stretches = Stretches.of(targets, wanted, None if whole else reach)
-                divided, how = shares(places, stretches, device_count())
+                divided, how = shares(places, queries.lengths, stretches, device_count())
                 context.count(how)
                 found: dict[int, list[ScoredTargets]] = {q: [] for q in places}
                 done = on_devices(partial(_scored, context, stretches, reach), divided,

@@ -345,6 +345,32 @@ def test_the_first_volume_is_read_once_while_the_sink_is_prepared() -> None:
     assert_same_hits(whole(), sink.hits)
 
 
+@pytest.mark.parametrize("ahead", [True, False])
+def test_volumes_are_read_while_others_are_searched_unless_told_otherwise(ahead: bool) -> None:
+    events: list[str] = []
+    second = threading.Event()
+
+    class Watched(MemorySource):
+        def read(self, span):
+            events.append("read")
+            if events.count("read") == 2:
+                second.set()
+            return super().read(span)
+
+    def kept(moment: str) -> None:
+        if moment == "unit":
+            assert not ahead or second.wait(30)
+            events.append("kept")
+
+    run = engine(source=Watched(TARGETS), volume_residues=100, batch_queries=9, threads=3, ahead=ahead)
+    with run.reading_ahead():
+        run.run(sink := StrictSink(kept))
+    volumes = len(sink.plan().volumes)
+    assert volumes > 3 and len(sink.plan().batches) == 1 and events.count("read") == volumes
+    assert ahead or events == ["read", "kept"] * volumes
+    assert_same_hits(whole(), sink.hits)
+
+
 def test_volumes_that_are_in_memory_are_at_hand() -> None:
     run = engine(volume_residues=100)
     some = np.array([0, 2], np.int64)

@@ -13,6 +13,7 @@ from seqloom.core.options import build_options
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.matrices import MATRIX_NAMES
 from seqloom.plugins.common.matrix_file import AMINO_ACIDS, matrix_text, scores_of_text, whole_matrix
+from seqloom.plugins.profile_hmm.options import PhmmerOptions
 from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_matrix
 from seqloom.plugins.smith_waterman.scoring import NucleotideOptions, SmithWatermanOptions
 from seqloom.testing import assert_same_hits, run_pipeline
@@ -107,3 +108,9 @@ def test_options_that_do_not_go_with_a_matrix(residues, change, given, told, tmp
 def test_the_text_of_a_matrix_gives_its_residues_in_order():
     residues, scores = scores_of_text("# f\nA T G C\n1 2 3 4\n2 1 1 1\n3 1 1 1\n4 1 1 9", NUCLEOTIDE)
     assert residues == "ATGC" and scores[0].tolist() == [1, 2, 3, 4] and scores[3, 3] == 9
+
+
+@pytest.mark.parametrize(("kind", "name"), [(SmithWatermanOptions, "matrix"), (PhmmerOptions, "mx")])
+def test_who_gives_a_file_as_the_name_of_a_matrix_is_told_where_files_go(kind, name):
+    with pytest.raises(OptionError, match=f"--{name} must be one of .*; give a file .* by --mxfile"):
+        build_options(kind, {name: "matrix.txt"})

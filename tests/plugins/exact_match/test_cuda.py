@@ -91,6 +91,19 @@ for count in (1, 3):
             splits.add((count, counters["index_parts"] > 1, counters["query_parts"] > 2))
     fm_search_cuda.forget()
 assert {(1, False, False), (1, False, True), (1, True, True), (3, False, True), (3, True, True)} <= splits, splits
+# Parts of queries one after the other: none is sent before the one in front of it has been looked up.
+begin, look_up, steps = partition_cuda.Lane.begin, whole_seed_cuda._Search.look_up, []
+partition_cuda.Lane.begin = lambda *given: (steps.append("sent"), begin(*given))[1]
+whole_seed_cuda._Search.look_up = lambda *given: (look_up(*given), steps.append("found"))[0]
+fm_search_cuda.device_count = lambda: 1
+for partition_cuda._BUFFERS in (1, 2):
+    steps.clear()
+    assert_same_records(wanted, run(WholeQueriesCuda(WholeQueriesCuda.Options(costs="1,0.001")), device_memory=4500)[0])
+    alternating = [step for n, step in enumerate(steps) if n == 0 or step == "sent" or steps[n - 1] == "sent"]
+    assert steps.count("sent") > 2 and (steps[:2] == ["sent", "sent"]) == (partition_cuda._BUFFERS > 1), steps
+    assert partition_cuda._BUFFERS > 1 or alternating == ["sent", "found"] * (len(alternating) // 2), steps
+partition_cuda.Lane.begin, whole_seed_cuda._Search.look_up = begin, look_up
+fm_search_cuda.forget()
 try:
     run(WholeQueriesCuda(), device_memory=2500)
     raise AssertionError("did without memory")
@@ -216,6 +229,7 @@ def test_the_split_is_told_and_kept_with_the_run(tmp_path: Path) -> None:
     assert done.returncode == 0 and done.stdout == whole.stdout
     assert re.search(r"index in \d+ \(alpha 0\.\d+\) and queries in \d+ parts, those of the .* stay: .* s predicted",
                      done.stderr)
+    assert re.search(r"s predicted; \d such devices would keep all of the index: .* s$", done.stderr, re.MULTILINE)
     query = "SELECT counters FROM run_slots WHERE slot = 'seed.queries'"
     kept = simulated("-c", COMMAND, "sql", query, "--format", "json", cwd=tmp_path)
     for name in ("predicted_us", "measured_us", "index_parts", "query_parts", "alpha_percent"):

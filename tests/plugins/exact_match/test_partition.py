@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from seqloom.core.errors import BudgetError, OptionError
-from seqloom.plugins.exact_match.partition import ORDERS, Costs, Work, best_split, costs_for, seconds
+from seqloom.plugins.exact_match.partition import ORDERS, Costs, Work, best_split, costs_for, enough_devices, seconds
 
 costs = st.builds(Costs, st.floats(1e-3, 10), st.floats(1e-3, 10), st.floats(0, 100))
 works = st.builds(Work, index=st.integers(1, 150), queries=st.integers(1, 400), memory=st.integers(20, 300),
@@ -108,6 +108,29 @@ def test_devices_keep_parts_or_share_queries():
     small = best_split(Work(index=300, queries=9000, memory=9500, devices=3), costs)
     assert (small.order, small.index_parts, small.query_parts) == ("queries", 1, 3)
     assert small.seconds == pytest.approx(3300 + 30)
+
+
+def test_so_many_devices_keep_the_index():
+    costs, work = Costs(1, 0.1), Work(index=3000, queries=10_000, memory=1100)
+    assert best_split(work, costs).index_parts > 1
+    assert enough_devices(work, costs) == (3, best_split(replace(work, devices=3), costs).seconds)
+    assert enough_devices(replace(work, devices=2), costs) == enough_devices(work, costs)
+    assert enough_devices(replace(work, devices=3), costs) is None
+    assert enough_devices(replace(work, index=300), costs) is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(works, costs)
+def test_no_fewer_devices_keep_the_index(work, costs):
+    try:
+        now = best_split(work, costs)
+    except BudgetError:
+        assume(False)
+    if found := enough_devices(work, costs):
+        devices, taken = found
+        assert devices > work.devices and taken < now.seconds
+        for some in range(work.devices, devices):
+            assert best_split(replace(work, devices=some), costs).index_parts > some or some * work.memory < work.index
 
 
 def test_what_cannot_fit_is_told():

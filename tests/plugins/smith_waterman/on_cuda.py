@@ -166,7 +166,7 @@ def check_pipelines() -> None:
     assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="auto", volume_residues=11,
                                           threads=2))
     antidiagonal_cuda.MOST_THREADS = 4
-    for reuse in ("no", "yes"):
+    for reuse in ("no", "vectors", "yes"):
         assert_same_hits(wanted, run_pipeline(
             "sw", *sequences, {"evalue": 1e6}, stages=["seed.scores=antidiagonal-scores"],
             settings=[f"seed.scores.data_reuse={reuse}"], backend="auto"))
@@ -176,6 +176,36 @@ def check_pipelines() -> None:
     wanted = run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="cpu")
     assert len(wanted)
     assert_same_hits(wanted, run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="auto"))
+    # Volumes of nucleotides are sent before they are searched, like those of proteins.
+    for pipeline, some in (("sw-nucleotide", sequences), ("sw", few)):
+        with mock.patch.object(resident_cuda.DeviceMemory, "bring", autospec=True,
+                               side_effect=resident_cuda.DeviceMemory.bring) as bring:
+            found = run_pipeline(pipeline, *some, {"evalue": 1e6}, backend="auto", volume_residues=7)
+        assert bring.call_count == 2
+        assert_same_hits(run_pipeline(pipeline, *some, {"evalue": 1e6}, backend="cpu"), found)
+
+
+def check_antidiagonals() -> None:
+    """The paper's kernels score targets that begin and end anywhere in a word, and queries in strips, all schemes."""
+    rng = np.random.default_rng(12)
+    antidiagonal_cuda.MOST_THREADS = 2 if SIMULATED else 32
+    targets = SequenceBatch.of(PROTEIN, [RESIDUES[rng.integers(0, 20, n)] for n in (1, 2, 5, 3, 4, 9)])
+    residues = np.pad(targets.residues, (0, -targets.total_residues % 4))
+    order = np.argsort(-targets.lengths, kind="stable")
+    pairs = antidiagonal_cuda.AntidiagonalTargets(
+        antidiagonal_cuda.cuda.to_device(residues), targets.total_residues, targets.offsets[order],
+        targets.lengths[order])
+    for gap_open, gap_extend in ((11, 1), (0, 0)):
+        scoring = Scoring(printed_matrix("BLOSUM62"), gap_open, gap_extend)
+        packed = Packed.of([targets[n] for n in order.tolist()], scoring)
+        for length in (1, 6, 11) if SIMULATED else (1, 6, 11, 150):
+            query = RESIDUES[rng.integers(0, 20, length)]
+            wanted = best_scores(query, packed).tolist()
+            assert max(wanted) > 0
+            for name, scheme in antidiagonal_cuda.SCHEMES.items():
+                for at_once in (0, 4):
+                    found = pairs.scores(query, scoring, scheme, at_once).tolist()
+                    assert found == wanted, (name, length, at_once, found, wanted)
 
 
 def residues_of(volume: resident_cuda.Volume, count: int) -> np.ndarray:
@@ -337,12 +367,19 @@ def check_shares() -> None:
     """Every pair is done by exactly one device, however many there are."""
     targets = batch(["A" * n for n in (5, 1, 0, 9, 7)])
     stretches = Stretches.of(targets, np.arange(5), None)
+    even, one_long = np.full(7, 50), np.array([40, 950, 60, 50, 50, 50, 50])
     for queries in ([0], [0, 1, 2, 3, 4, 5, 6]):
         for devices in (1, 2, 3):
-            divided, how = shares(queries, stretches, devices)
-            pairs = sorted((q, t) for s in divided for q in s.queries for t in s.stretches.tolist())
-            assert pairs == sorted((q, t) for q in queries for t in range(5))
-            assert how == ("split by query" if len(queries) >= 2 * devices else "split by target")
+            for lengths in (even, one_long):
+                divided, how = shares(queries, lengths, stretches, devices)
+                pairs = sorted((q, t) for s in divided for q in s.queries for t in s.stretches.tolist())
+                assert pairs == sorted((q, t) for q in queries for t in range(5))
+                by_query = len(queries) >= 2 * devices and (devices == 1 or lengths is even)
+                assert how == ("split by query" if by_query else "split by target")
+    # Longest first to whom has least: no device waits long for another.
+    lengths = np.array([10, 70, 20, 60, 50, 30])
+    divided, how = shares(range(6), lengths, stretches, 3)
+    assert how == "split by query" and [int(lengths[share.queries].sum()) for share in divided] == [80, 80, 80]
 
 
 CHECKS = {
@@ -354,6 +391,7 @@ CHECKS = {
     "pieces": check_pieces,
     "overflow": check_overflow,
     "pipelines": check_pipelines,
+    "antidiagonals": check_antidiagonals,
     "memory": check_memory,
     "letters": check_residues,
     "streaming": check_streaming,

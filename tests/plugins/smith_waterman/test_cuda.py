@@ -15,8 +15,8 @@ from tests.simulator import simulated
 
 
 @pytest.mark.parametrize("check", [
-    "packed-linear", "pieces", "overflow", "pipelines", "memory", "letters", "streaming", "side-by-side",
-    "working-space", "shares",
+    "packed-linear", "pieces", "overflow", "pipelines", "antidiagonals", "memory", "letters", "streaming",
+    "side-by-side", "working-space", "shares",
     *(pytest.param(name, marks=pytest.mark.gold) for name in ("packed", "packed-flat", "ordinary", "single")),
 ])
 def test_in_the_simulator(check: str) -> None:

@@ -1,0 +1,67 @@
+"""The scripts of benchmarks: all can be loaded without a device, and the papers' experiments draw what they say."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.simulator import simulated
+
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py"))
+PHASES = """
+from seqloom.plugins.sorting import keys_cuda
+keys_cuda.LEAST = 4
+from benchmarks import sorting_gpu
+sorting_gpu._ROUNDS = 1
+for sorter in ("msd-radix", "segment-radix"):
+    taken = sorting_gpu.phases(sorter, sorting_gpu.random_keys(8, 4), 1)
+    assert list(taken) == [*sorting_gpu.PHASES, "the rest"] and min(taken.values()) > 0, taken
+print("done")
+"""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_benchmark_loads(name: str) -> None:
+    import_module(f"benchmarks.{name}")
+
+
+def drawn(folder: Path, *names: str) -> None:
+    """Each picture is there, with its axes said."""
+    assert sorted(path.stem for path in folder.iterdir()) == sorted(names)
+    for name in names:
+        text = (folder / f"{name}.svg").read_text(encoding="utf-8")
+        assert text.count("<text") > 4 and "</svg>" in text
+
+
+def test_what_models_foretell_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    from benchmarks import cluster, exact_match_thesis
+
+    cluster.show_paper(tmp_path)
+    exact_match_thesis.draw_shares(tmp_path)
+    exact_match_thesis.draw_devices(tmp_path)
+    drawn(tmp_path, "cluster_paper", "cluster_paper_seconds", "cluster_paper_rates", "matches_by_share",
+          "matches_by_devices")
+    assert "| 32 | 256 | 76.9 |" in capsys.readouterr().out
+
+
+def test_measurements_of_devices_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    from benchmarks import smith_waterman_paper, sorting_gpu
+
+    monkeypatch.setattr(smith_waterman_paper, "limits", lambda: (1e13, 1e12))
+    lengths = smith_waterman_paper.LENGTHS
+    rates = {name: [100.0] * len(lengths) for name in (*smith_waterman_paper.FETCHED, "ours")}
+    steps = smith_waterman_paper.Steps(0.003, 0.002, 0.001, 16, 0.12, 0.11, 0.09)
+    assert steps.foretold == pytest.approx(15 * 0.005 + 0.006)
+    smith_waterman_paper.draw(tmp_path, lengths, rates, [steps] * len(lengths))
+    smith_waterman_paper.draw_devices(tmp_path, {n: {1: (1.0, 1e12), 2: (0.6, 1.7e12)} for n in (1, 2)})
+    sorting_gpu.draw_rates(tmp_path, "rates.svg", "Sorting", "characters", {4.0: [("a", 0.1, 5)], 8.0: [("a", 0.2, 5)]})
+    drawn(tmp_path, "sw_paper_rates", "sw_paper_limits", "sw_paper_steps", "sw_devices", "sw_devices_seconds",
+          "sw_devices_rates", "rates")
+
+
+def test_phases_of_a_sort_on_a_device_are_told_apart() -> None:
+    done = simulated("-c", PHASES)
+    assert done.returncode == 0 and done.stdout.strip() == "done", done.stderr[-2000:]
