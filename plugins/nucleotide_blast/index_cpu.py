@@ -11,6 +11,7 @@ from seqloom.core.kernels.simd import picked_bits
 from seqloom.core.sequences import SequenceBatch, offsets_of
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.nucleotide_statistics import BASES_OF_CODE, SENTINEL
+from seqloom.plugins.nucleotide_blast.discontiguous_reference import DiscontiguousOptions
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.index_reference import (
     BASES,
@@ -29,6 +30,7 @@ from seqloom.plugins.nucleotide_blast.packed_cpu import (
     reversed_bytes,
 )
 from seqloom.plugins.nucleotide_blast.random_bases import DISCARDED, LAG, MASK, seeded_state
+from seqloom.plugins.nucleotide_blast.seed_cpu import bytes_kept
 from seqloom.plugins.nucleotide_blast.strands_cpu import EACH, NO_BASE, lay_out, next_unlike
 
 
@@ -239,7 +241,8 @@ class NucleotideBasesCpu(NucleotideBases):
     reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=shape.target_residues, stays=shape.target_residues // 4)
+        kept = 0 if isinstance(shape.options, DiscontiguousOptions) else bytes_kept(shape)
+        return Footprint(host=shape.target_residues + kept, stays=shape.target_residues // 4 + kept)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
         return self._of(packed_of(batch), batch)

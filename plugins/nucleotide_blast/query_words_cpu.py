@@ -250,19 +250,49 @@ def _wide_table(piece: Piece, words: np.ndarray, places: np.ndarray, width: int,
     return word_table(wide[:count], where[:count], 4 ** (width + more))
 
 
-def hits_of_query_words(threads: int, queries: QueryWords, piece: Piece, size: int, query: QueryTable
-                        ) -> tuple[list[np.ndarray], int]:
+class TargetWords(NamedTuple):
+    """Words of a chunk at every ``stride``-th base, in tables.
+
+    Attributes:
+        more: bases by which words are wider than those of queries; 0 where they aren't.
+        ahead, back: tables of words with ``more`` bases ahead of and behind them; the same where these are none.
+    """
+
+    more: int
+    ahead: WordTable
+    back: WordTable
+
+    @classmethod
+    def of(cls, piece: Piece, width: int, size: int) -> TargetWords:
+        """Of a chunk, for words of ``width`` bases that grow to ``size``."""
+        stride = size - width + 1
+        own, begins = np.empty((2, max(0, (piece.size - width) // stride + 1)), np.int32)
+        _every(piece, width, stride, own, begins)
+        more = _wider_by(width, size)
+        if more:
+            ahead, back = (_wide_table(piece, own, begins, width, more, side) for side in (False, True))
+        else:
+            ahead = back = word_table(own, begins, 4**width)
+        return cls(more, ahead, back)
+
+    @staticmethod
+    def bytes_of(residues: int, chunks: int, width: int, size: int) -> int:
+        """What those of so many chunks and residues take, about."""
+        more, words = _wider_by(width, size), residues // (size - width + 1)
+        bits = 4 ** (width + more) // 8
+        return (2 if more else 1) * (chunks * (bits + bits // 2) + 8 * words)
+
+
+def _wider_by(width: int, size: int) -> int:
+    more = WIDE - width
+    return more if more > 1 and 2 * more <= size - width else 0
+
+
+def hits_of_query_words(threads: int, queries: QueryWords, piece: Piece, size: int, query: QueryTable,
+                        target_words: TargetWords) -> tuple[list[np.ndarray], int]:
     """Hits of the words of queries in a chunk, as ``scan`` finds them, and how many equal words there were."""
     width, widths = queries.width, queries.words["width"]
-    stride = size - width + 1
-    own, begins = np.empty((2, max(0, (piece.size - width) // stride + 1)), np.int32)
-    _every(piece, width, stride, own, begins)
-    more = WIDE - width
-    if more > 1 and 2 * more <= size - width:
-        ahead, back = (_wide_table(piece, own, begins, width, more, side) for side in (False, True))
-    else:
-        more = 0
-        ahead = back = word_table(own, begins, 4**width)
+    more, ahead, back = target_words
 
     def part(rows: tuple[int, int]) -> tuple[list[np.ndarray], int]:
         low, high = rows

@@ -7,6 +7,7 @@ is made of the target's words instead (``query_words_cpu.py``).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from seqloom.core.context import Context
@@ -14,9 +15,9 @@ from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.nucleotide_blast.index_reference import WORDS
+from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
 from seqloom.plugins.nucleotide_blast.packed_cpu import Piece, packed_bases
-from seqloom.plugins.nucleotide_blast.query_words_cpu import QueryWords, hits_of_query_words
+from seqloom.plugins.nucleotide_blast.query_words_cpu import QueryWords, TargetWords, hits_of_query_words
 from seqloom.plugins.nucleotide_blast.scan_cpu import (
     ROOM,
     QueryTable,
@@ -43,11 +44,30 @@ Scan = Callable[[Piece, WordTable, QueryTable, np.ndarray, int], tuple[int, int,
 
 _LOOKED_UP = 20
 """Words that are looked up in the time that one takes to be put into a table."""
+MOST_KEPT = 1 << 27
+"""Bytes of tables of all targets that are kept from batch to batch of queries."""
 
 
 def is_less_by_target(words: int, of_targets: int, chunks: int) -> bool:
     """Whether tables of the targets' words, for each chunk, are less work than one of the queries' ``words``."""
     return _LOOKED_UP * of_targets + chunks * words < _LOOKED_UP * words + of_targets
+
+
+def are_kept(residues: int, targets: int, width: int, size: int) -> bool:
+    """Whether tables of the words of all targets that are searched are small enough to be kept."""
+    return TargetWords.bytes_of(residues, targets + residues // CHUNK, width, size) <= MOST_KEPT
+
+
+def bytes_kept(shape: Shape) -> int:
+    """What tables of a volume's words take where they are kept."""
+    stride, kinds, _ = WordHits.word_counts(shape)
+    width, chunks = kinds.bit_length() // 2, shape.targets + shape.target_residues // CHUNK
+    size = width + stride - 1
+    residues, targets = shape.database_residues or shape.target_residues, shape.database_targets or shape.targets
+    if not (are_kept(residues, targets, width, size)
+            and is_less_by_target(2 * shape.query_residues, shape.target_residues // stride, chunks)):
+        return 0
+    return TargetWords.bytes_of(shape.target_residues, chunks, width, size)
 
 
 def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], int], scanner: Callable,
@@ -73,15 +93,18 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
         width, stride = own.width, int(index["stride"][index["width"] == own.width][0])
         turned = whole_words and is_less_by_target(own.total, targets.total_residues // stride, len(work))
         table = None if turned else own.table(query.begins, kinds(width))
+        kept = are_kept(context.space.total_residues, context.space.sequences, width, length)
         look_up = scanner(width, stride)
 
         def look(at: int, own: QueryWords = own, table: WordTable | None = table, look_up: Scan = look_up,
-                 stride: int = stride) -> tuple[list[np.ndarray], int]:
+                 kept: bool = kept) -> tuple[list[np.ndarray], int]:
             target, chunk = work[at]
             low = int(targets.offsets[target]) + chunk
             piece = bases.piece(low, min(low + CHUNK, int(targets.offsets[target + 1])))
             if table is None:
-                rows, looked_up = hits_of_query_words(context.threads, own, piece, length, query)
+                make = partial(TargetWords.of, piece, own.width, length)
+                tables = context.index(BASES).kept((own.width, length, target, chunk), make) if kept else make()
+                rows, looked_up = hits_of_query_words(context.threads, own, piece, length, query, tables)
             else:
                 rows, looked_up = all_hits(3, lambda found, at: look_up(piece, table, query, found, at))
             context.advance(piece.size, len(of_widths) * targets.total_residues)

@@ -164,7 +164,8 @@ class WordHits(SeedStage):
     def footprint(self, shape: Shape) -> Footprint:
         return scan_footprint(shape, *self.word_counts(shape))
 
-    def word_counts(self, shape: Shape) -> tuple[int, int, int]:
+    @staticmethod
+    def word_counts(shape: Shape) -> tuple[int, int, int]:
         """The stride, and how many different words there can be in a table and of the size that makes seeds."""
         word_size = shape.options.word_size if shape.options else 11
         width = table_width(word_size, 2 * shape.longest_query)

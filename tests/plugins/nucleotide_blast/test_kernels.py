@@ -149,3 +149,15 @@ def test_hits_are_the_same_whichever_words_are_put_into_a_table(pipeline, word_s
     monkeypatch.setattr(scan_cpu, "ROOM", room)
     counts = compare(pipeline, *homologues(7), {"word_size": word_size})
     assert counts["seed.words"] > 5
+
+
+@pytest.mark.parametrize("most", [0, 1 << 27])
+def test_tables_of_targets_are_made_once_if_small(most, monkeypatch):
+    made, used = [], []
+    make, use = seed_cpu.TargetWords.of, seed_cpu.hits_of_query_words
+    monkeypatch.setattr(seed_cpu, "is_less_by_target", lambda *_: True)
+    monkeypatch.setattr(seed_cpu, "MOST_KEPT", most)
+    monkeypatch.setattr(seed_cpu.TargetWords, "of", lambda *given: made.append(given) or make(*given))
+    monkeypatch.setattr(seed_cpu, "hits_of_query_words", lambda *given: used.append(given) or use(*given))
+    compare("megablast", *homologues(7), {"word_size": 20})
+    assert used and len(made) == (len(used) * 2 // 3 if most else len(used))  # two of three searches share an index
