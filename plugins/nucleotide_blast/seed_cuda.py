@@ -135,6 +135,7 @@ class _OnDevices(OnDevices):
     """What both kinds of word hits share. Subclasses name the stage of the CPU."""
 
     by_cpu: ClassVar[type[SeedStage]]
+    flight = 2
 
     def _or_by_cpu(self, context: Context, *asked: Any) -> Seeds:
         """``seeds_on_devices``, or those of the CPU where devices have no room for them."""
