@@ -110,6 +110,7 @@ def _scan(piece, width, masks, length, table, found, first, present):
 class DiscontiguousWordHitsCpu(DiscontiguousWordHits):
     __doc__ = DiscontiguousWordHits.__doc__
     backend = "cpu"
+    flight = 4
     reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:

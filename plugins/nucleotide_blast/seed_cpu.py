@@ -143,7 +143,7 @@ def shared_scan_footprint(shape: Shape, stride: int, words: int, whole_words: in
 class WordHitsCpu(WordHits):
     __doc__ = WordHits.__doc__
     backend = "cpu"
-    batch_residues = 2_000_000
+    batch_residues, flight = 2_000_000, 4
     reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
