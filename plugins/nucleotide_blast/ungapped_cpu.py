@@ -138,7 +138,7 @@ def _extend_group(rules, query, groups, bits, low, width, hits, order, limits, w
                 explored, saved = end, False
                 continue
         limit = limits[hit[MINUS_STRAND]]
-        found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+        found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], end, limit)
         saved = found[3] >= limit[CUTOFF]
         explored = found[1] + found[2] if saved else end
         if saved:
@@ -205,7 +205,7 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
             alone = not double and not nearby
         if not alone:
             limit = limits[hit[MINUS_STRAND]]
-            found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+            found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], end, limit)
             if nearby or found[3] >= limit[CUTOFF]:
                 kept[at] = True
                 for part in range(4):

@@ -64,10 +64,13 @@ class Extender:
         self.target_groups = packed(bases)[::GROUP].tobytes()
         self.group_scores = group_scores(scoring.reward, scoring.penalty)
 
-    def extend(self, hit: WordHit, x_drop: int, reduced: int) -> Segment:
-        """Segment around a word hit, exact if it is short or its approximate score reaches ``reduced``."""
+    def extend(self, hit: WordHit, word_end: int, x_drop: int, reduced: int) -> Segment:
+        """Segment around a word hit, exact if it is short or its approximate score reaches ``reduced``.
+
+        word_end: see ``approximate``.
+        """
         if hit.length >= SHORTEST_APPROXIMATE_WORD:
-            segment = self.approximate(hit.query, hit.target, hit.target + hit.length, x_drop)
+            segment = self.approximate(hit.query, hit.target, word_end, x_drop)
             if segment.score < reduced:
                 return segment
         return self.exact(hit.query, hit.target, x_drop)
@@ -75,7 +78,7 @@ class Extender:
     def approximate(self, query: int, target: int, word_end: int, x_drop: int) -> Segment:
         """Segment of whole groups around a word hit; groups begin at multiples of four in the target.
 
-        word_end: end of the word in the target; the segment reaches at least as far.
+        word_end: end in the target of the word, or of what it goes on to; the segment reaches at least as far.
         """
         shift = -target % GROUP
         query, target = query + shift, target + shift
@@ -326,7 +329,7 @@ def extend_hits(
         found = False
         if not alone:
             strand = scoring.strand(hit.frame)
-            segment = extender.extend(hit, strand.xdrop_ungapped, strand.reduced_cutoff)
+            segment = extender.extend(hit, end, strand.xdrop_ungapped, strand.reduced_cutoff)
             found = nearby or segment.score >= strand.ungapped_cutoff
             if found:
                 yield hit, segment
