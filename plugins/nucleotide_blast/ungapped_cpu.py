@@ -15,13 +15,12 @@ from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL
 from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_groups
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
-from seqloom.plugins.nucleotide_blast.index_reference import WORDS
+from seqloom.plugins.nucleotide_blast.index_reference import WIDEST_SMALL, WORDS
 from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, eights, packed_bases
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands_cpu import lay_out
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
-    WIDEST_RISING,
     UngappedExtension,
     group_scores,
     pair_reach,
@@ -180,7 +179,7 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
     states[:, EXPLORED] = -window
     scanned = np.empty((most, 2), np.int64)
     stride = hits[0, LENGTH] - table_width + 1 if 0 < table_width < hits[0, LENGTH] else np.int64(1)
-    falling = stride == 1 or table_width > WIDEST_RISING
+    falling = stride == 1 or table_width > WIDEST_SMALL
     for at in range(most):
         hit = hits[order[at]]
         start = hit[TARGET] - hit[SHIFT]

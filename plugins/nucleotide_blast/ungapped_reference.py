@@ -24,7 +24,7 @@ from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Column, Records, Seeds
 from seqloom.core.stages import ExtendStage, Footprint, Shape
-from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
+from seqloom.plugins.nucleotide_blast.index_reference import BASES, WIDEST_SMALL, WORDS
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring, QueryScoring
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, CHUNK_COLUMN
 from seqloom.plugins.nucleotide_blast.strands import SENTINEL, both_strands, mirrored, strand_start
@@ -286,17 +286,13 @@ class Pairing:
         stride = hit.length - self.words.width + 1 if self.words else 1
         start = hit.target - hit.shift
         place = start + -start % stride
-        falling = self.words is None or self.words.width > WIDEST_RISING
+        falling = self.words is None or self.words.width > WIDEST_SMALL
         return place, -(place - hit.diagonal) if falling else place - hit.diagonal
 
 
 def pair_reach(window: int, diagonals: int, length: int) -> int:
     """How many diagonals to either side are looked at: so many that hits of ``length`` bases fit into the window."""
     return max(0, min(diagonals, window - length))
-
-
-WIDEST_RISING = 8
-"""Widest words of the small table."""
 
 
 @dataclass

@@ -63,6 +63,19 @@ def test_nor_do_segments_and_pairs_of_hits(pipeline, options):
     check_pipeline(pipeline, *homologues(), {**options, "evalue": 10.0})
 
 
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("code, paired", [("B", True), ("N", True), ("M", True), ("R", False), ("T", False)])
+def test_a_hit_that_begins_with_an_ambiguity_pairs_with_one_further_back(code, paired, backend):
+    """The low bits of these codes are those of the G before the second hit, whose place is that of the ambiguity."""
+    query = f"AGAAGAAGAAGAADAANAAG{code}AAGAAGAAGAA"
+    target = "AGAAGAAGAAGCAGAGGAAGCAGTCCAGAAGAAGAAGAAGAA"
+    options = {"window_size": 30, "off_diagonal_range": 10, "word_size": 11, "ungapped": True, "reward": 1,
+               "penalty": -5, "dust": "no", "strand": "plus"}
+    rows = run_pipeline("megablast", batch(query), batch(target), options, backend=backend).alignments.rows()
+    found = {tuple(row[name] for name in ("query_start", "query_end", "target_start", "target_end")) for row in rows}
+    assert found == {(21, 32, 28, 39)} | ({(21, 32, 31, 42)} if paired else set())
+
+
 @pytest.mark.parametrize("options, message", [
     ({"best_hit_overhang": 0.5}, "below 0.5"),
     ({"culling_limit": 1, "best_hit_score_edge": 0.1}, "exclude each other")])
