@@ -179,13 +179,13 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
     states[:, EXPLORED] = -window
     scanned = np.empty((most, 2), np.int64)
     stride = hits[0, LENGTH] - table_width + 1 if 0 < table_width < hits[0, LENGTH] else np.int64(1)
-    falling = stride == 1 or table_width > WIDEST_SMALL
+    rising = 0 < table_width <= WIDEST_SMALL
     for at in range(most):
         hit = hits[order[at]]
         start = hit[TARGET] - hit[SHIFT]
         place = start + -start % stride
         opposite = place - hit[DIAGONAL]
-        scanned[at, 0], scanned[at, 1] = place, -opposite if falling else opposite
+        scanned[at, 0], scanned[at, 1] = place, opposite if rising else -opposite
     in_turn, spare, keys, signs = np.empty(most, np.int64), np.empty(most, np.int64), np.arange(2), np.ones(2, np.int64)
     sort_groups(scanned, np.arange(0, most + 1, most), keys, signs, in_turn, spare)
     segments, kept = np.empty((most, 4), np.int64), np.zeros(most, np.bool_)

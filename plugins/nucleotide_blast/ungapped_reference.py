@@ -262,11 +262,13 @@ class Pairing:
         window: bases from the end of the first hit in which the second one must end; 0: every hit is extended.
         reach: diagonals to either side where the first one may lie, too.
         words: the query's table words, where these are narrower than a hit, so that a hit may count as two; else None.
+        rising: whether hits at one place of the target come by their places in the query, else in reverse.
     """
 
     window: int = 0
     reach: int = 0
     words: TableWords | None = None
+    rising: bool = False
 
     @classmethod
     def of(cls, context: Context, place: int, length: int) -> Pairing:
@@ -275,7 +277,7 @@ class Pairing:
         index = context.indexes.get(WORDS) if window else None  # discontiguous words have none of this kind
         words = TableWords.of(index, place) if index else None
         return cls(window, pair_reach(window, context.options.off_diagonal_range, length),
-                   words if words and words.width < length else None)
+                   words if words and words.width < length else None, words is not None and words.width <= WIDEST_SMALL)
 
     def scan_place(self, hit: WordHit) -> tuple[int, int]:
         """Key of the order in which the peer's scan of the target comes upon hits.
@@ -286,8 +288,7 @@ class Pairing:
         stride = hit.length - self.words.width + 1 if self.words else 1
         start = hit.target - hit.shift
         place = start + -start % stride
-        falling = self.words is None or self.words.width > WIDEST_SMALL
-        return place, -(place - hit.diagonal) if falling else place - hit.diagonal
+        return place, place - hit.diagonal if self.rising else hit.diagonal - place
 
 
 def pair_reach(window: int, diagonals: int, length: int) -> int:

@@ -76,6 +76,17 @@ def test_a_hit_that_begins_with_an_ambiguity_pairs_with_one_further_back(code, p
     assert found == {(21, 32, 28, 39)} | ({(21, 32, 31, 42)} if paired else set())
 
 
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_hits_at_one_place_of_a_target_come_by_their_places_in_the_query(backend):
+    """In small tables, also where words are whole: a hit finds those that wait on diagonals nearby when it comes."""
+    options = {"window_size": 19, "off_diagonal_range": 7, "word_size": 5, "ungapped": True, "dust": "no",
+               "strand": "plus", "evalue": 1000.0}
+    found = run_pipeline("blastn", batch("TTTATTTATTTATT"), batch("TTTATTTGATTATT"), options, backend=backend)
+    rows = [(row["query_start"], row["query_end"], row["target_start"], row["target_end"])
+            for row in found.alignments.rows()]
+    assert rows == [(0, 14, 0, 14), (5, 10, 9, 14)]
+
+
 @pytest.mark.parametrize("options, message", [
     ({"best_hit_overhang": 0.5}, "below 0.5"),
     ({"culling_limit": 1, "best_hit_score_edge": 0.1}, "exclude each other")])
