@@ -34,8 +34,8 @@ KEY_BITS = 63
 BYTES_PER_HIT = 2 * (8 + 4) + 4 + 4
 """Key and row, twice for the sort; place and shift."""
 BYTES_PER_PIECE = 4 * 8
-BYTES_PER_PLACE = 1 + 1 + 1 + 1
-"""Of the strands of the queries: base, four bases, and what may begin there."""
+BYTES_PER_PLACE = 1 + 1 + 1 + 1 + 1
+"""Of the strands of the queries: base, base as it is compared, four bases, and what may begin there."""
 BYTES_OF_COUNTERS = 1 << 20
 """Of the sort and of others."""
 MOST_PLACES = 1 << 30
@@ -127,18 +127,20 @@ class Strands:
 
     Attributes:
         codes, begins: of these.
+        compared: u1, codes as by ``compared_strands``.
         groups: u1, ``ungapped_reference.packed`` of the codes.
         indexed, opens: bool, where table words begin, and as many open bases as a hit has.
     """
 
     codes: np.ndarray
+    compared: np.ndarray
     begins: np.ndarray
     groups: np.ndarray
     indexed: np.ndarray
     opens: np.ndarray
 
     def on_device(self) -> DeviceStrands:
-        return DeviceStrands(*map(cuda.to_device, (self.codes, self.groups, self.indexed, self.opens,
+        return DeviceStrands(*map(cuda.to_device, (self.codes, self.compared, self.groups, self.indexed, self.opens,
                                                    *places_of(self.begins))))
 
 
@@ -146,6 +148,7 @@ class DeviceStrands(NamedTuple):
     """``Strands`` on a device, with the query at the first of every ``BLOCK`` places."""
 
     codes: Any
+    compared: Any
     groups: Any
     indexed: Any
     opens: Any
@@ -260,10 +263,10 @@ class DeviceHits:
                 np.int64(found_room), counts)
             look_up_kernel(words.templates, words.templates == 1 and words.width < words.size)[
                 _blocks(-(-found_room // scan_cuda.THREADS)), scan_cuda.THREADS](
-                self.packed, self.lows, self.lengths, begins, self.diagonals, stride, runs, bits, *table, there.codes,
-                there.begins, there.blocks, np.int64(BLOCK), there.indexed, there.opens, np.int64(words.width),
-                np.int64(words.size), found, np.int64(found_room), np.int64(self.layout.bits), self.words.words,
-                self.places, self.shifts, np.int64(room), counts)
+                self.packed, self.lows, self.lengths, begins, self.diagonals, stride, runs, bits, *table,
+                there.compared, there.begins, there.blocks, np.int64(BLOCK), there.indexed, there.opens,
+                np.int64(words.width), np.int64(words.size), found, np.int64(found_room), np.int64(self.layout.bits),
+                self.words.words, self.places, self.shifts, np.int64(room), counts)
         result: np.ndarray = counts.copy_to_host()
         return result
 

@@ -18,13 +18,18 @@ from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, Shape
 from seqloom.plugins.nucleotide_blast.random_bases import replace_ambiguities
-from seqloom.plugins.nucleotide_blast.strands import both_strands
+from seqloom.plugins.nucleotide_blast.strands import SENTINEL, both_strands
 
 WORDS = "nucleotide-words"
 BASES = "nucleotide-bases"
 
 BYTES_PER_WORD = 24
 """Of the arrays of a word table and what its making takes, per base of a strand."""
+
+WIDEST_SMALL = 8
+"""Bases of the widest words of a small table."""
+MOST_SMALL = 1 << 15
+"""Places of words that a small table can name."""
 
 # Word size: (fewer words than, table width), the last entry for any number.
 _ANY = 1 << 62
@@ -142,6 +147,34 @@ def index_of_parts(context: Context, kind: str, parts: list[Part]) -> Index:
     }
     context.count("words", len(arrays["words"]))
     return Index(kind, "query", arrays, {"word_size": context.options.word_size, "strand": context.options.strand})
+
+
+def compared_strands(index: Index) -> tuple[np.ndarray, np.ndarray]:
+    """The strands of a word index as its words are completed to hits, and the places that are shut to these.
+
+    Words of a small table are completed by two bits of each base, and an ambiguity is the base that the low bits of its
+    code are: N is G. What is completed over one is treated as a hit over a masked base, and may be moved on behind it.
+    Other tables compare codes, which an ambiguity never has in common with a base.
+
+    Returns:
+        u8 codes and bool, whether they are shut, both parallel to ``strands``.
+    """
+    def make() -> tuple[np.ndarray, np.ndarray]:
+        strands, masked = index["strands"], index["masked"]
+        ambiguous = (strands > 3) & (strands != SENTINEL)
+        if index.kind != WORDS or not ambiguous.any():
+            return strands, masked
+        strand_of, word_of = index["strand_offsets"], index["word_offsets"]
+        for query in range(len(strand_of) - 1):
+            own = ambiguous[strand_of[query] : strand_of[query + 1]]
+            first = len(own) // 2 + 1 if index.parameters["strand"] == "minus" else 0
+            positions = index["positions"][word_of[query] : word_of[query + 1]]
+            if index["width"][query] > WIDEST_SMALL or (len(positions) and positions[-1] - first >= MOST_SMALL):
+                own[:] = False
+        return np.where(ambiguous, strands & np.uint8(3), strands), masked | ambiguous
+
+    made: tuple[np.ndarray, np.ndarray] = index.kept("compared", make)
+    return made
 
 
 class NucleotideBases(IndexStage):

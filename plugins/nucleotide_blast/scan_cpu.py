@@ -11,6 +11,7 @@ from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import highest_bit, lowest_bit, prefetch
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
+from seqloom.plugins.nucleotide_blast.index_reference import compared_strands
 from seqloom.plugins.nucleotide_blast.packed_cpu import WORD, base_at, bases_from, eight_from, word_from
 from seqloom.plugins.nucleotide_blast.scanned_cpu import places_of, query_at
 from seqloom.plugins.nucleotide_blast.strands_cpu import EACH, next_unlike
@@ -25,7 +26,8 @@ _GROUP = 8
 
 
 class QueryTable(NamedTuple):
-    """The strands of all queries: u1 bases, bool places of table words, bool places from which a whole word is open.
+    """``compared_strands`` of all queries: u1 bases, bool places of table words, bool places from which a whole word is
+    open.
 
     eights: u8, the eight bases from each place on. begins, blocks: as of ``Places``.
     """
@@ -260,7 +262,7 @@ def all_hits(columns: int, scan: Callable[[np.ndarray, int], tuple[int, int, int
 
 def query_table(index: Index, size: int) -> QueryTable:
     """The strands of an index of words, for hits of ``size`` bases."""
-    strands, begins = index["strands"], index["strand_offsets"]
+    (strands, shut), begins = compared_strands(index), index["strand_offsets"]
     opens = np.zeros(len(strands), np.bool_)
-    _mark_open(sequence(index["masked"].view(np.uint8)), begins, size, opens)
+    _mark_open(sequence(shut.view(np.uint8)), begins, size, opens)
     return QueryTable(strands, sequence(strands).words, index["indexed"], opens, *places_of(begins))

@@ -162,7 +162,7 @@ def look_up(words, lows, lengths, firsts, diagonals, stride, runs, bits, present
         words, lows, firsts, stride, runs, bits, present, found, counts: as of ``scan``.
         lengths, diagonals: i8[pieces], bases of each piece and its first diagonal.
         ranks, starts, entries: of ``seed_cpu.WordTable``.
-        strands, begins: of ``laid_out_strands``. blocks, block: of ``Places``, for these begins.
+        strands, begins: as ``compared`` of ``Strands``. blocks, block: of ``Places``, for these begins.
         indexed, opens: bool, for every place of the strands.
         width, size: bases of table words and of hits.
         bits_of_place: of a key.

@@ -36,7 +36,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     expected_hits,
     runs_of_pieces,
 )
-from seqloom.plugins.nucleotide_blast.index_reference import WORDS, runs_of
+from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands, runs_of
 from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
 from seqloom.plugins.nucleotide_blast.query_words_cpu import QueryWords
 from seqloom.plugins.nucleotide_blast.scan_cuda import extraction_runs
@@ -48,6 +48,7 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     SHIFT_COLUMN,
     WordHits,
 )
+from seqloom.plugins.nucleotide_blast.strands import SENTINEL
 from seqloom.plugins.nucleotide_blast.ungapped_cpu import laid_out_strands
 from seqloom.plugins.nucleotide_blast.ungapped_reference import packed
 
@@ -61,8 +62,10 @@ def strands_of(context: Context, index: Index, length: int) -> Strands:
     """Strands of the queries, with a sentinel behind those of each; hits have ``length`` bases."""
     codes, begins = laid_out_strands(context)
     ends = index["strand_offsets"][1:]
-    masked, indexed = np.insert(index["masked"], ends, True), np.insert(index["indexed"], ends, False)
-    return Strands(codes, begins, packed(codes), indexed, runs_of(~masked, length))
+    compared, shut = compared_strands(index)
+    compared, shut = np.insert(compared, ends, SENTINEL), np.insert(shut, ends, True)
+    return Strands(codes, compared, begins, packed(codes), np.insert(index["indexed"], ends, False),
+                   runs_of(~shut, length))
 
 
 def shares(pieces: Pieces, devices: int) -> list[tuple[int, int]]:

@@ -11,7 +11,14 @@ from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Column, Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape
-from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS, runs_of, table_width, word_codes
+from seqloom.plugins.nucleotide_blast.index_reference import (
+    BASES,
+    WORDS,
+    compared_strands,
+    runs_of,
+    table_width,
+    word_codes,
+)
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS, SENTINEL
 
 CHUNK, CHUNK_OVERLAP = 5_000_000, 100
@@ -51,7 +58,10 @@ def scan_seconds(shape: Shape) -> float:
 
 @dataclass(frozen=True)
 class QueryWords:
-    """The word table of one query, words ascending; see ``NucleotideWords`` for the arrays."""
+    """The word table of one query, words ascending; see ``NucleotideWords`` for the arrays.
+
+    Strands and masked places are those of ``compared_strands``.
+    """
 
     strands: np.ndarray
     masked: np.ndarray
@@ -67,8 +77,9 @@ class QueryWords:
         strands = slice(*index["strand_offsets"][query : query + 2])
         own = slice(*index["word_offsets"][query : query + 2])
         order = np.argsort(index["words"][own], kind="stable")
+        codes, shut = compared_strands(index)
         return cls(
-            index["strands"][strands], index["masked"][strands], index["indexed"][strands],
+            codes[strands], shut[strands], index["indexed"][strands],
             index["words"][own][order], index["positions"][own][order], int(index["width"][query]),
             int(index["stride"][query]),
         )  # fmt: skip

@@ -15,13 +15,12 @@ from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL
 from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_groups
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
-from seqloom.plugins.nucleotide_blast.index_reference import WORDS
+from seqloom.plugins.nucleotide_blast.index_reference import WIDEST_SMALL, WORDS
 from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, eights, packed_bases
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands_cpu import lay_out
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
-    WIDEST_RISING,
     UngappedExtension,
     group_scores,
     pair_reach,
@@ -138,7 +137,7 @@ def _extend_group(rules, query, groups, bits, low, width, hits, order, limits, w
                 explored, saved = end, False
                 continue
         limit = limits[hit[MINUS_STRAND]]
-        found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+        found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], end, limit)
         saved = found[3] >= limit[CUTOFF]
         explored = found[1] + found[2] if saved else end
         if saved:
@@ -180,13 +179,13 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
     states[:, EXPLORED] = -window
     scanned = np.empty((most, 2), np.int64)
     stride = hits[0, LENGTH] - table_width + 1 if 0 < table_width < hits[0, LENGTH] else np.int64(1)
-    falling = stride == 1 or table_width > WIDEST_RISING
+    rising = 0 < table_width <= WIDEST_SMALL
     for at in range(most):
         hit = hits[order[at]]
         start = hit[TARGET] - hit[SHIFT]
         place = start + -start % stride
         opposite = place - hit[DIAGONAL]
-        scanned[at, 0], scanned[at, 1] = place, -opposite if falling else opposite
+        scanned[at, 0], scanned[at, 1] = place, opposite if rising else -opposite
     in_turn, spare, keys, signs = np.empty(most, np.int64), np.empty(most, np.int64), np.arange(2), np.ones(2, np.int64)
     sort_groups(scanned, np.arange(0, most + 1, most), keys, signs, in_turn, spare)
     segments, kept = np.empty((most, 4), np.int64), np.zeros(most, np.bool_)
@@ -205,7 +204,7 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
             alone = not double and not nearby
         if not alone:
             limit = limits[hit[MINUS_STRAND]]
-            found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+            found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], end, limit)
             if nearby or found[3] >= limit[CUTOFF]:
                 kept[at] = True
                 for part in range(4):

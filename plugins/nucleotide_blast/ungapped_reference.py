@@ -24,7 +24,7 @@ from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Column, Records, Seeds
 from seqloom.core.stages import ExtendStage, Footprint, Shape
-from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
+from seqloom.plugins.nucleotide_blast.index_reference import BASES, WIDEST_SMALL, WORDS
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring, QueryScoring
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, CHUNK_COLUMN
 from seqloom.plugins.nucleotide_blast.strands import SENTINEL, both_strands, mirrored, strand_start
@@ -64,10 +64,13 @@ class Extender:
         self.target_groups = packed(bases)[::GROUP].tobytes()
         self.group_scores = group_scores(scoring.reward, scoring.penalty)
 
-    def extend(self, hit: WordHit, x_drop: int, reduced: int) -> Segment:
-        """Segment around a word hit, exact if it is short or its approximate score reaches ``reduced``."""
+    def extend(self, hit: WordHit, word_end: int, x_drop: int, reduced: int) -> Segment:
+        """Segment around a word hit, exact if it is short or its approximate score reaches ``reduced``.
+
+        word_end: see ``approximate``.
+        """
         if hit.length >= SHORTEST_APPROXIMATE_WORD:
-            segment = self.approximate(hit.query, hit.target, hit.target + hit.length, x_drop)
+            segment = self.approximate(hit.query, hit.target, word_end, x_drop)
             if segment.score < reduced:
                 return segment
         return self.exact(hit.query, hit.target, x_drop)
@@ -75,7 +78,7 @@ class Extender:
     def approximate(self, query: int, target: int, word_end: int, x_drop: int) -> Segment:
         """Segment of whole groups around a word hit; groups begin at multiples of four in the target.
 
-        word_end: end of the word in the target; the segment reaches at least as far.
+        word_end: end in the target of the word, or of what it goes on to; the segment reaches at least as far.
         """
         shift = -target % GROUP
         query, target = query + shift, target + shift
@@ -259,11 +262,13 @@ class Pairing:
         window: bases from the end of the first hit in which the second one must end; 0: every hit is extended.
         reach: diagonals to either side where the first one may lie, too.
         words: the query's table words, where these are narrower than a hit, so that a hit may count as two; else None.
+        rising: whether hits at one place of the target come by their places in the query, else in reverse.
     """
 
     window: int = 0
     reach: int = 0
     words: TableWords | None = None
+    rising: bool = False
 
     @classmethod
     def of(cls, context: Context, place: int, length: int) -> Pairing:
@@ -272,7 +277,7 @@ class Pairing:
         index = context.indexes.get(WORDS) if window else None  # discontiguous words have none of this kind
         words = TableWords.of(index, place) if index else None
         return cls(window, pair_reach(window, context.options.off_diagonal_range, length),
-                   words if words and words.width < length else None)
+                   words if words and words.width < length else None, words is not None and words.width <= WIDEST_SMALL)
 
     def scan_place(self, hit: WordHit) -> tuple[int, int]:
         """Key of the order in which the peer's scan of the target comes upon hits.
@@ -283,17 +288,12 @@ class Pairing:
         stride = hit.length - self.words.width + 1 if self.words else 1
         start = hit.target - hit.shift
         place = start + -start % stride
-        falling = self.words is None or self.words.width > WIDEST_RISING
-        return place, -(place - hit.diagonal) if falling else place - hit.diagonal
+        return place, place - hit.diagonal if self.rising else hit.diagonal - place
 
 
 def pair_reach(window: int, diagonals: int, length: int) -> int:
     """How many diagonals to either side are looked at: so many that hits of ``length`` bases fit into the window."""
     return max(0, min(diagonals, window - length))
-
-
-WIDEST_RISING = 8
-"""Widest words of the small table."""
 
 
 @dataclass
@@ -326,7 +326,7 @@ def extend_hits(
         found = False
         if not alone:
             strand = scoring.strand(hit.frame)
-            segment = extender.extend(hit, strand.xdrop_ungapped, strand.reduced_cutoff)
+            segment = extender.extend(hit, end, strand.xdrop_ungapped, strand.reduced_cutoff)
             found = nearby or segment.score >= strand.ungapped_cutoff
             if found:
                 yield hit, segment

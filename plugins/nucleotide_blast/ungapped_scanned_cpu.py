@@ -69,7 +69,7 @@ def _extend_in_turn(rules, query, groups, bits, words, low, width, hits, before,
             if 0 <= most < min(limit[REDUCED], limit[CUTOFF]):
                 explored[cell] = 2 * end
                 continue
-        found = segment(rules, query, groups, bits, low, width, q, t, length, limit)
+        found = segment(rules, query, groups, bits, low, width, q, t, length, end, limit)
         if found[3] < limit[CUTOFF]:
             explored[cell] = 2 * end
             continue

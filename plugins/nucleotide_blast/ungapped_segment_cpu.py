@@ -163,14 +163,15 @@ def _exact(matrix, strands, bits, low, width, query, target, x_drop):
 
 
 @inline
-def segment(rules, query, groups, bits, low, width, place, opposite, length, limit):
+def segment(rules, query, groups, bits, low, width, place, opposite, length, word_end, limit):
     """The segment around a hit: query, target, length, score; exact if it is short or reaches the reduced cutoff.
 
     rules: matrix and scores of groups. query, groups: ``laid_out_strands`` of one query, and ``grouped_strands``.
+    word_end: end in the target of the word, or of what it goes on to; an approximate segment reaches at least as far.
     """
     matrix, scores = rules
     if length >= SHORTEST_APPROXIMATE_WORD:
-        found = _approximate(scores, groups, len(query) - 1, bits, low, width, place, opposite, opposite + length,
+        found = _approximate(scores, groups, len(query) - 1, bits, low, width, place, opposite, word_end,
                              limit[X_DROP])
         if found[3] < limit[REDUCED]:
             return found

@@ -16,7 +16,7 @@ from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.nucleotide_blast import hits_cuda, scan_cuda, seed_cuda
 from seqloom.testing import assert_same_hits, run_pipeline
 
-from .sequences import batch, homologues, random_bases, relative, reverse_complement
+from .sequences import ambiguous, batch, homologues, random_bases, relative, reverse_complement
 from .test_kernels import OPTIONS, PIPELINES, chunked_modules, compare, related
 
 if SIMULATED:
@@ -52,6 +52,15 @@ def check_blastn() -> None:
         pipeline = "blastn" if seed % 2 else "blastn-short"
         counts = compare(pipeline, *cases(seed), {"evalue": 1000, **options}, fast="cuda")
         assert counts["extend.ungapped"] > 1, counts
+
+
+def check_ambiguities() -> None:
+    """Ambiguities of queries, by which words of small tables are completed."""
+    source = random.Random(4)
+    text = random_bases(source, 70 if SIMULATED else 700)
+    queries = batch(ambiguous(source, text, 0.04), ambiguous(source, text, 0.08))
+    counts = compare("blastn", queries, batch(text, "ACG" + reverse_complement(text)), {"evalue": 1000}, fast="cuda")
+    assert counts["extend.ungapped"] > 1, counts
 
 
 def check_discontiguous() -> None:
@@ -127,8 +136,9 @@ def check_random(residues: int, seed: int = 0) -> None:
     print(f"{done:,} bases of random targets, {seed} cases")
 
 
-CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "discontiguous": check_discontiguous,
-          "chunks": check_chunks, "memory": check_memory, "pipeline": check_pipeline}
+CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": check_ambiguities,
+          "discontiguous": check_discontiguous, "chunks": check_chunks, "memory": check_memory,
+          "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

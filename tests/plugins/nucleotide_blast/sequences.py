@@ -25,6 +25,11 @@ def relative(source: random.Random, sequence: str, rate: float) -> str:
     return "".join(bases)
 
 
+def ambiguous(source: random.Random, sequence: str, rate: float) -> str:
+    """``sequence`` with ambiguities in place of bases at ``rate``."""
+    return "".join(source.choice("RYMKWSBDHVN") if source.random() < rate else base for base in sequence)
+
+
 def reverse_complement(sequence: str) -> str:
     return sequence[::-1].translate(str.maketrans("ACGT", "TGCA"))
 

@@ -12,7 +12,7 @@ from seqloom.plugins.nucleotide_blast.pipelines import DEVICES_FROM
 
 from tests.simulator import simulated
 
-CHECKS = ("megablast", "blastn", "discontiguous", "chunks", "memory", "pipeline")
+CHECKS = ("megablast", "blastn", "ambiguities", "discontiguous", "chunks", "memory", "pipeline")
 
 
 @pytest.mark.long

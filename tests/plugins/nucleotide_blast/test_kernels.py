@@ -16,7 +16,14 @@ from seqloom.installed import registry
 from seqloom.plugins.nucleotide_blast import scan_cpu, seed_cpu, seed_reference
 from seqloom.testing import assert_same_records
 
-from tests.plugins.nucleotide_blast.sequences import batch, homologues, random_bases, relative, reverse_complement
+from tests.plugins.nucleotide_blast.sequences import (
+    ambiguous,
+    batch,
+    homologues,
+    random_bases,
+    relative,
+    reverse_complement,
+)
 
 PIPELINES = ("blastn", "blastn-short", "megablast", "dc-megablast")
 
@@ -103,6 +110,18 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "dc-megablast": [{}, {"template_type": "coding_and_optimal", "template_length": 21},
                      {"word_size": 12, "template_type": "optimal", "template_length": 16, "dust": "no"}],
 }
+
+
+@pytest.mark.parametrize("by_target", [False, True])
+@pytest.mark.parametrize(("pipeline", "word_size"), [("blastn", 7), ("blastn", 11), ("megablast", 16)])
+def test_ambiguities_of_queries(pipeline, word_size, by_target, monkeypatch):
+    monkeypatch.setattr(seed_cpu, "is_less_by_target", lambda *_: by_target)
+    source = random.Random(word_size)
+    texts = [random_bases(source, 300) for _ in range(4)]
+    queries = batch(*(ambiguous(source, text, 0.04 * number) for number, text in enumerate(texts)))
+    options = {"word_size": word_size, "window_size": 40, "off_diagonal_range": 8}
+    counts = compare(pipeline, queries, batch(*texts, reverse_complement(texts[2])), options)
+    assert counts["seed.words"] > 5
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)

@@ -63,6 +63,30 @@ def test_nor_do_segments_and_pairs_of_hits(pipeline, options):
     check_pipeline(pipeline, *homologues(), {**options, "evalue": 10.0})
 
 
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("code, paired", [("B", True), ("N", True), ("M", True), ("R", False), ("T", False)])
+def test_a_hit_that_begins_with_an_ambiguity_pairs_with_one_further_back(code, paired, backend):
+    """The low bits of these codes are those of the G before the second hit, whose place is that of the ambiguity."""
+    query = f"AGAAGAAGAAGAADAANAAG{code}AAGAAGAAGAA"
+    target = "AGAAGAAGAAGCAGAGGAAGCAGTCCAGAAGAAGAAGAAGAA"
+    options = {"window_size": 30, "off_diagonal_range": 10, "word_size": 11, "ungapped": True, "reward": 1,
+               "penalty": -5, "dust": "no", "strand": "plus"}
+    rows = run_pipeline("megablast", batch(query), batch(target), options, backend=backend).alignments.rows()
+    found = {tuple(row[name] for name in ("query_start", "query_end", "target_start", "target_end")) for row in rows}
+    assert found == {(21, 32, 28, 39)} | ({(21, 32, 31, 42)} if paired else set())
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_hits_at_one_place_of_a_target_come_by_their_places_in_the_query(backend):
+    """In small tables, also where words are whole: a hit finds those that wait on diagonals nearby when it comes."""
+    options = {"window_size": 19, "off_diagonal_range": 7, "word_size": 5, "ungapped": True, "dust": "no",
+               "strand": "plus", "evalue": 1000.0}
+    found = run_pipeline("blastn", batch("TTTATTTATTTATT"), batch("TTTATTTGATTATT"), options, backend=backend)
+    rows = [(row["query_start"], row["query_end"], row["target_start"], row["target_end"])
+            for row in found.alignments.rows()]
+    assert rows == [(0, 14, 0, 14), (5, 10, 9, 14)]
+
+
 @pytest.mark.parametrize("options, message", [
     ({"best_hit_overhang": 0.5}, "below 0.5"),
     ({"culling_limit": 1, "best_hit_score_edge": 0.1}, "exclude each other")])

@@ -146,6 +146,18 @@ def test_the_first_of_two_hits_may_lie_on_a_diagonal_nearby():
     assert (pair_reach(40, 5, 12), pair_reach(14, 5, 12), pair_reach(8, 5, 12)) == (5, 2, 0)
 
 
+def test_an_approximate_segment_reaches_as_far_as_table_words_go_on():
+    source = random.Random(8)
+    first, second = random_bases(source, 12), random_bases(source, 13)
+    query, target = first + second + "C" * 9, first + "A" + second + "G" * 9
+    indexed = np.arange(2 * len(query) + 1) <= len(query) - 8
+    aligned, words = extender(query, target), TableWords(indexed, 8)
+    pair = [WordHit(0, 0, 12, 0, 1), WordHit(12, 13, 12, 0, 1)]
+    assert words.goes_on(aligned, pair[1]) == (1, False)
+    found = list(extend_hits(aligned, pair, Pairing(40, 1, words), limits(500, 400)))
+    assert [(segment.target, segment.length) for _, segment in found] == [(12, 14)]
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([0, 40]), st.booleans())
 def test_few_hits_of_long_queries_are_kept_by_diagonal_as_many_are(seed, window, related):

@@ -20,8 +20,16 @@ from seqloom.plugins.nucleotide_blast.discontiguous_reference import (
     DiscontiguousWords,
 )
 from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideWordsCpu
-from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS, NucleotideBases, NucleotideWords, table_width
+from seqloom.plugins.nucleotide_blast.index_reference import (
+    BASES,
+    WORDS,
+    NucleotideBases,
+    NucleotideWords,
+    compared_strands,
+    table_width,
+)
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions
+from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu
 from seqloom.plugins.nucleotide_blast.seed_reference import WordHits, chunk_starts
 from seqloom.plugins.nucleotide_blast.sort_reference import strand_diagonal
 
@@ -130,6 +138,36 @@ def test_fast_index_is_that_of_the_reference(seed, word, strand):
         wanted, found = slow().run(context, queries), fast().run(context, queries)
         for name, array in wanted.arrays.items():
             assert found[name].dtype == array.dtype and found[name].tolist() == array.tolist(), name
+
+
+@pytest.mark.parametrize("hits", [WordHits, WordHitsCpu])
+@pytest.mark.parametrize("word", [7, 11, 16])
+def test_small_tables_read_two_bits_of_ambiguities(word, hits):
+    """An ambiguity before a word may begin its hit, which is then moved on behind it; elsewhere there is no hit."""
+    source = random.Random(word)
+    text = random_bases(source, word)
+    for code in "RYMKWSBDHVN":
+        for base in "ACGT":
+            seeds = seeds_of(batch(code + text), batch("ACG" + base + text), NucleotideBlastOptions(word_size=word),
+                             hits=hits)
+            same = int(NUCLEOTIDE.encode(code)[0]) & 3 == "ACGT".index(base)
+            rows = [tuple(seeds.data[name].tolist()) for name in ("query_pos", "target_pos", "shift")]
+            assert rows == [(1,), (4,), (int(same),)], (code, base)
+            for at in range(1, word):
+                torn = text[:at] + code + text[at + 1 :]
+                whole = text[:at] + base + text[at + 1 :]
+                assert not len(seeds_of(batch(torn), batch("ACGT" + whole), NucleotideBlastOptions(word_size=word),
+                                        hits=hits))
+
+
+def test_wider_tables_do_not() -> None:
+    text = random_bases(random.Random(9), 12_100)
+    context = Context(options=NucleotideBlastOptions())
+    for queries, small in ((batch("N" + text[:500]), True), (batch("N" + text), False)):
+        index = NucleotideWords().run(context, queries)
+        codes, shut = compared_strands(index)
+        assert (index["width"][0] <= 8, codes[0] == 2, shut[0]) == (small, small, small)
+        assert (codes[1:-1] == index["strands"][1:-1]).all()
 
 
 def test_reverse_strand_hits_lie_on_a_diagonal_of_their_strand():
