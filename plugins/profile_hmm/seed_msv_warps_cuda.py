@@ -71,9 +71,9 @@ class MsvWarps(MsvFilterCpu):
     ``--stage seed.msv=msv-warps``.
     """
 
-    name: ClassVar[str] = "msv-warps"
-    backend: ClassVar[str] = "cuda"
-    records_on: ClassVar[str] = "host"
+    name = "msv-warps"
+    backend = "cuda"
+    records_on = "host"
     Options: ClassVar[type] = MsvWarpsOptions
 
     def footprint(self, shape: Shape) -> Footprint:

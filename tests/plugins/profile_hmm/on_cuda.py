@@ -325,6 +325,14 @@ def check_columns() -> None:
             assert context.counters["passed"] == len(expected) and context.counters["blocks"] == 1 + (not SIMULATED)
     nothing = context_of(models, SequenceBatch.of(PROTEIN, [np.empty(0, np.uint8)]))
     assert len(MsvWarps(MsvWarpsOptions()).run(nothing, None)) == 0
+    models, targets = drawn(11, [18], [30, 41])
+    options = {"E": 1e6, "domE": 1e6, "F1": 0.6, "F2": 1.0, "F3": 1.0}
+    wanted = run_pipeline("hmmsearch", models, targets, options, backend="cpu")
+    assert len(wanted)
+    for model in ("msv", "ssv"):
+        found = run_pipeline("hmmsearch", models, targets, options, stages=["seed.msv=msv-warps"], backend="auto",
+                             settings=[f"seed.msv.model={model}", "seed.msv.sequences=16"])
+        assert_same_hits(wanted, found)
     if SIMULATED:
         msv_warps_cuda.SHARED_BYTES = 128  # of 64 nodes: the longer model is the CPU's
         context = context_of(*drawn(3, [3, 65], [9, 30]), F1=1.0)
