@@ -90,7 +90,7 @@ if not SIMULATED:
 
     intrinsic: Any = _intrinsic
 
-    def _instruction(text: str, arguments: int, stays: bool = False) -> Any:
+    def instruction(text: str, arguments: int, stays: bool = False) -> Any:
         """A device function of 32-bit numbers made of PTX; $0 is its result, $1 … its arguments. One that ``stays`` is
         done where it stands, as often as it stands there."""
         word = ir.IntType(32)
@@ -111,23 +111,23 @@ if not SIMULATED:
 
     def _operations(kind: str, add: str) -> dict[str, Any]:
         return {
-            "maximum": _instruction(f"max.{kind} $0, $1, $2;", 2),
-            "maximum3": _instruction(f"{{.reg .b32 t; max.{kind} t, $1, $2; max.{kind} $0, t, $3;}}", 3),
-            "add": _instruction(f"add.{add} $0, $1, $2;", 2),
-            "add_maximum": _instruction(f"{{.reg .b32 t; add.{add} t, $1, $2; max.{kind} $0, t, $3;}}", 3),
-            "add_maximum_zero": _instruction(
+            "maximum": instruction(f"max.{kind} $0, $1, $2;", 2),
+            "maximum3": instruction(f"{{.reg .b32 t; max.{kind} t, $1, $2; max.{kind} $0, t, $3;}}", 3),
+            "add": instruction(f"add.{add} $0, $1, $2;", 2),
+            "add_maximum": instruction(f"{{.reg .b32 t; add.{add} t, $1, $2; max.{kind} $0, t, $3;}}", 3),
+            "add_maximum_zero": instruction(
                 f"{{.reg .b32 t; add.{add} t, $1, $2; max.{kind}.relu $0, t, $3;}}" if kind == "s16x2" else
                 f"{{.reg .b32 t; add.{add} t, $1, $2; max.{kind} t, t, $3; max.{kind} $0, t, 0;}}", 3),
         }
 
-    choose_bytes = _instruction("prmt.b32 $0, $1, $2, $3;", 3)
-    dot4 = _instruction("dp4a.s32.s32 $0, $1, $2, $3;", 3)
-    multiply_add = _instruction("mad.lo.s32 $0, $1, $2, $3;", 3)
-    maximum_unsigned = _instruction("max.u16x2 $0, $1, $2;", 2)
-    maximum_unsigned3 = _instruction("{.reg .b32 t; max.u16x2 t, $1, $2; max.u16x2 $0, t, $3;}", 3)
-    add_half_or_zero = _instruction(
+    choose_bytes = instruction("prmt.b32 $0, $1, $2, $3;", 3)
+    dot4 = instruction("dp4a.s32.s32 $0, $1, $2, $3;", 3)
+    multiply_add = instruction("mad.lo.s32 $0, $1, $2, $3;", 3)
+    maximum_unsigned = instruction("max.u16x2 $0, $1, $2;", 2)
+    maximum_unsigned3 = instruction("{.reg .b32 t; max.u16x2 t, $1, $2; max.u16x2 $0, t, $3;}", 3)
+    add_half_or_zero = instruction(
         "{.reg .b32 one; mov.b32 one, 0x3C003C00; fma.rn.relu.f16x2 $0, $1, one, $2;}", 2)
-    anew = _instruction("mov.b32 $0, $1;", 1, True)
+    anew = instruction("mov.b32 $0, $1;", 1, True)
     @intrinsic
     def four_words(typing_context, array, first):
         """Four words of an i4 array in shared memory, from a place on that is a multiple of four: one instruction."""

@@ -66,7 +66,7 @@ class _Specialiser(ast.NodeTransformer):
         for value in range(self._value(call.args[0])):
             self._constants[node.target.id] = value
             made += self._body(node.body)
-        del self._constants[node.target.id]
+        self._constants.pop(node.target.id, None)  # there is none where a loop has no turns
         return made
 
     def visit_While(self, node: ast.While) -> Any:

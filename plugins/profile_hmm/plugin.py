@@ -45,6 +45,7 @@ def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
         **_on_both(_STAGES),
         "msv cuda": "seed_msv_cuda.MsvFilterCuda",
+        "msv-warps cuda": "seed_msv_warps_cuda.MsvWarps",
         "bias-filter cuda": "extend_bias_cuda.BiasFilterCuda",
         "viterbi-filter cuda": "extend_viterbi_cuda.ViterbiFilterCuda",
         "forward-filter cuda": "extend_forward_cuda.ForwardFilterCuda",

@@ -36,6 +36,17 @@ def test_loops_and_registers_are_written_out():
     assert specialise(weighted, STEP=3) is made
 
 
+def risen(value):
+    """Template: a value and ``STEP`` numbers more."""
+    for k in unrolled(STEP):  # noqa: F821
+        value += k
+    return value
+
+
+def test_a_loop_without_turns_is_left_out():
+    assert specialise(risen, STEP=0)(7) == 7 and specialise(risen, STEP=3)(7) == 10
+
+
 def test_threads_that_ask_for_the_same_function_get_it():
     threads = 8
     usual = sys.getswitchinterval()

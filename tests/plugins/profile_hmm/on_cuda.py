@@ -10,11 +10,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numba import cuda as _cuda
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context, SearchSpace
+from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.engine.engine import Engine
 from seqloom.core.engine.memory import MemorySink, MemorySource
 from seqloom.core.engine.planning import Planner, Settings
+from seqloom.core.kernels.packed8 import maximum4, subtract4
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.options import build_options
 from seqloom.core.pipeline import compose
@@ -23,7 +26,7 @@ from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.installed import registry
 from seqloom.plugins.common import diagonal_scan_cuda
 from seqloom.plugins.common.resident_cuda import device_memory
-from seqloom.plugins.profile_hmm import extend_forward_cuda, pairs_cuda
+from seqloom.plugins.profile_hmm import extend_forward_cuda, msv_warps_cuda, pairs_cuda, warp_blocks
 from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
 from seqloom.plugins.profile_hmm.extend_bias_cuda import BiasFilterCuda
 from seqloom.plugins.profile_hmm.extend_forward_cpu import ForwardFilterCpu
@@ -32,11 +35,14 @@ from seqloom.plugins.profile_hmm.extend_viterbi_cpu import ViterbiFilterCpu
 from seqloom.plugins.profile_hmm.extend_viterbi_cuda import ViterbiFilterCuda
 from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
 from seqloom.plugins.profile_hmm.index_reference import profile_of
-from seqloom.plugins.profile_hmm.msv_cpu import decided, scores_and_p_values
+from seqloom.plugins.profile_hmm.msv_cpu import decided, length_costs, scores_and_p_values
+from seqloom.plugins.profile_hmm.msv_reference import msv_scores
+from seqloom.plugins.profile_hmm.msv_warps_cuda import OVERFLOW, SentColumns, layout_of
 from seqloom.plugins.profile_hmm.options import ProfileOptions
-from seqloom.plugins.profile_hmm.profile import SearchProfile
+from seqloom.plugins.profile_hmm.profile import BYTE_BASE, BYTE_SCALE, ByteProfile, SearchProfile, search_profile
 from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu, Targets
 from seqloom.plugins.profile_hmm.seed_msv_cuda import Lengths, MsvFilterCuda, least_segments
+from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarps, MsvWarpsOptions
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
 from .models import batch, random_model, random_target
@@ -46,6 +52,8 @@ if SIMULATED:
     diagonal_scan_cuda.SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.LEAST_ROOM = 2, 2, 4
     pairs_cuda.PAIRS = 8
+    warp_blocks.WIDTH = 32
+cuda: Any = _cuda
 extend_forward_cuda._WORTH = 0  # the host leaves all pairs to the device
 
 
@@ -182,6 +190,155 @@ def check_budget() -> None:
     assert_same_hits(wanted, sink.hits)
 
 
+def pair_words(first, second, larger, less):  # type: ignore[no-untyped-def]
+    """Kernel: what ``packed8.py`` makes of pairs of words."""
+    n = cuda.grid(1)
+    if n < len(first):
+        larger[n] = maximum4(first[n], second[n])
+        less[n] = subtract4(first[n], second[n])
+
+
+def check_bytes() -> None:
+    """Maxima and differences of four bytes in a register are those of the bytes."""
+    levels = np.array([0, 1, 2, 126, 127, 128, 129, 254, 255], np.uint8)
+    pairs = np.stack(np.meshgrid(levels, levels, indexing="ij"), -1).reshape(-1, 2)
+    pairs = np.concatenate([np.repeat(pairs, 4, 0), np.random.default_rng(1).integers(0, 256, (400, 2), np.uint8)])
+    pairs = np.random.default_rng(2).permutation(pairs)
+    first, second = (np.ascontiguousarray(pairs[:, k]) for k in (0, 1))
+    found = np.empty((2, len(first) // 4), np.int32)
+    sent = [cuda.to_device(part) for part in (first.view(np.int32), second.view(np.int32), *found)]
+    with_words = kept_kernel()(pair_words)
+    with_words[-(-found.shape[1] // 32), 32](*sent)
+    larger, less = (part.copy_to_host().view(np.uint8) for part in sent[2:])
+    assert np.array_equal(larger, np.maximum(first, second))
+    assert np.array_equal(less, np.maximum(first, second) - second)
+
+
+def best_segments(profile: ByteProfile, targets: list[np.ndarray]) -> np.ndarray:
+    """i2[n]: best ungapped segment of each target, cell by cell, at most 255 − bias."""
+    found = []
+    for target in targets:
+        row, best = np.zeros(profile.cost.shape[1] + 1, np.int64), 0
+        for code in target:
+            row[1:] = np.maximum(row[:-1] + profile.bias - profile.cost[code], 0)
+            best = max(best, int(row.max()))
+        found.append(min(best, 255 - profile.bias))
+    return np.array(found, np.int16)
+
+
+def same_by_warps(profile: ByteProfile, targets: list[np.ndarray], model: str, numbers: int, most_rows: int,
+                  sequences: int, blocks: int, balanced: bool = True) -> int:
+    """Check what kernels say of targets; how many scores overflow."""
+    lengths = np.array([len(target) for target in targets], np.int64)
+    begins = np.cumsum(lengths) - lengths
+    costs, _ = length_costs(lengths)
+    lay = warp_blocks.in_blocks if balanced else warp_blocks.in_sequence
+    columns = lay(np.concatenate(targets), begins, lengths, blocks)
+    layout = layout_of(profile.cost.shape[1], numbers, most_rows, sequences)
+    found = SentColumns(columns, costs).scores(profile, model, numbers, layout)
+    if model == "ssv":
+        wanted = best_segments(profile, targets)
+        assert np.array_equal(found, wanted), (layout, np.flatnonzero(found != wanted), found, wanted)
+        return 0
+    expected, overflow = msv_scores(profile, targets), found == OVERFLOW
+    scores = ((found - costs).astype(np.float32) - np.float32(BYTE_BASE)) / BYTE_SCALE - np.float32(3.0)
+    scores[overflow] = np.inf
+    assert scores.tobytes() == expected.tobytes(), (layout, np.flatnonzero(scores != expected), scores, expected)
+    return int(overflow.sum())
+
+
+def some_targets(kinds: list[tuple[str, int]], model: Any, seed: int) -> list[np.ndarray]:
+    """Random targets of some sizes, and pieces of a model's consensus of at most so many residues, once and twice."""
+    consensus, made = PROTEIN.encode(model.consensus), []
+    for n, (kind, size) in enumerate(kinds):
+        piece = consensus[n % max(1, len(consensus) - size + 1) :][:size]
+        made.append({"random": random_target(size, seed + n), "piece": piece,
+                     "twice": np.concatenate([piece, random_target(3, seed + n), piece])}[kind])
+    return made
+
+
+def same_by_several(length: int, seed: int, model: str, numbers: int, sequences: int, blocks: int, balanced: bool,
+                    kinds: list[tuple[str, int]]) -> None:
+    """Check a random model, of so many sequences a warp, with some targets."""
+    drawn_model = random_model(length, seed)
+    most = max(2, -(-length * sequences // (32 * numbers)))  # rows that so many sequences need
+    same_by_warps(search_profile(drawn_model).bytes, some_targets(kinds, drawn_model, seed), model, numbers, most,
+                  sequences, blocks, balanced)
+
+
+def check_warps() -> None:
+    """Random models and targets, by all kernels of several sequences a warp."""
+    models, kinds = ("msv", "ssv"), ("random", "piece", "twice")
+    if SIMULATED:
+        from hypothesis import given, settings
+        from hypothesis import strategies as st
+
+        of_targets = st.tuples(st.sampled_from(kinds), st.integers(1, 20))
+        drawing = given(st.integers(1, 90), st.integers(0, 99), st.sampled_from(models), st.sampled_from([2, 4]),
+                        st.sampled_from([32, 16, 8]), st.integers(1, 2), st.booleans(),
+                        st.lists(of_targets, min_size=1, max_size=50))
+        settings(deadline=None, database=None, derandomize=True, max_examples=30)(drawing(same_by_several))()
+        return
+    for seed in range(30):
+        generator = np.random.default_rng(seed)
+        some = [(str(generator.choice(kinds)), int(generator.integers(1, 200))) for _ in range(900)]
+        same_by_several(int(generator.integers(1, 400)), seed, models[seed % 2], 2 + seed // 2 % 2 * 2,
+                        int(generator.choice([32, 16, 8, 4, 2])), int(generator.integers(1, 9)),
+                        bool(generator.integers(2)), some)
+
+
+def check_layouts() -> None:
+    """Every number of sequences a warp, models at the bounds of each, and states in shared memory."""
+    cases: list[tuple[int, int, int, int]] = []  # length, numbers, most sequences, most rows
+    if SIMULATED:
+        cases = [(128, 2, 32, 8), (129, 4, 32, 4), (64, 4, 4, 48), (70, 2, 2, 48), (70, 4, 1, 48), (140, 2, 1, 2)]
+        kinds = [("random", 3), ("piece", 9), ("twice", 2)]
+    else:
+        for numbers in (2, 4):
+            for sequences in (32, 16, 8, 4, 2, 1):
+                width = 32 * numbers // sequences
+                cases += [(48 * width, numbers, sequences, 48), (7 * width - 1, numbers, sequences, 7)]
+            cases += [(length, numbers, 32, 48) for length in (1, 48 * 32 * numbers + 1, 10_000, 24_000)]
+        kinds = [(kind, size) for size in range(1, 300, 7) for kind in ("random", "piece", "twice")]
+    overflows = 0
+    for length, numbers, sequences, rows in cases:
+        model = random_model(length, length)
+        targets = some_targets(kinds if length <= 5000 else kinds[::8], model, 5)
+        for kind in ("msv", "ssv"):
+            overflows += same_by_warps(search_profile(model).bytes, targets, kind, numbers, rows, sequences, 1)
+    assert SIMULATED or overflows
+
+
+def check_columns() -> None:
+    """The stage gives the CPU's pairs with every setting, at thresholds that few pass, most and all."""
+    choices: list[dict[str, Any]] = [
+        {}, {"model": "ssv"}, {"model": "ssv", "numbers": 4, "blocks": False}, {"numbers": 4, "rows": 4},
+        {"blocks": False, "sequences": 16}]
+    lengths, sizes = ([5, 19], [9, 0, 21, 13]) if SIMULATED else ([10, 120, 700, 2400], [0, *range(30, 1500, 9)])
+    models, targets = drawn(3, lengths, sizes)
+    for first in (0.02, 0.5, 1.0):
+        context = context_of(models, targets, F1=first)
+        expected = MsvFilterCpu().run(context, None)
+        for chosen in choices if first == 0.5 or not SIMULATED else choices[:2]:
+            context.counters.clear()
+            assert_same_records(expected, MsvWarps(build_options(MsvWarpsOptions, chosen)).run(context, None))
+            assert context.counters["passed"] == len(expected) and context.counters["blocks"] == 1 + (not SIMULATED)
+    nothing = context_of(models, SequenceBatch.of(PROTEIN, [np.empty(0, np.uint8)]))
+    assert len(MsvWarps(MsvWarpsOptions()).run(nothing, None)) == 0
+    models, targets = drawn(11, [18], [30, 41])
+    options = {"E": 1e6, "domE": 1e6, "F1": 0.6, "F2": 1.0, "F3": 1.0}
+    wanted = run_pipeline("hmmsearch", models, targets, options, backend="cpu")
+    assert len(wanted)
+    for model in ("msv", "ssv"):
+        found = run_pipeline("hmmsearch", models, targets, options, stages=["seed.msv=msv-warps"], backend="auto",
+                             settings=[f"seed.msv.model={model}", "seed.msv.sequences=16"])
+        assert_same_hits(wanted, found)
+    if SIMULATED:
+        msv_warps_cuda.SHARED_BYTES = 128  # of 64 nodes: the longer model is the CPU's
+        context = context_of(*drawn(3, [3, 65], [9, 30]), F1=1.0)
+        assert_same_records(MsvFilterCpu().run(context, None), MsvWarps(MsvWarpsOptions()).run(context, None))
+
+
 def check_random(residues: int, seed: int = 0) -> None:
     """Random cases, until the targets had so many residues."""
     done = 0
@@ -198,7 +355,8 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 
 CHECKS = {"pairs": check_pairs, "filters": check_filters, "cutoffs": check_cutoffs, "pipeline": check_pipeline,
-          "budget": check_budget}
+          "budget": check_budget, "bytes": check_bytes, "warps": check_warps, "layouts": check_layouts,
+          "columns": check_columns}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

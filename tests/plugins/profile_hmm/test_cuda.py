@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.simulator import simulated
 
 
-@pytest.mark.parametrize("check", ["pairs", "filters", "cutoffs", "pipeline", "budget"])
+@pytest.mark.parametrize("check", ["pairs", "filters", "cutoffs", "pipeline", "budget", "bytes", "warps",
+                                   "layouts", "columns"])
 def test_in_the_simulator(check: str) -> None:
     done = simulated("-m", "tests.plugins.profile_hmm.on_cuda", check)
     assert done.returncode == 0 and done.stdout.strip() == f"{check} passed", done.stderr[-2000:]
