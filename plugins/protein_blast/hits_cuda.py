@@ -248,28 +248,36 @@ class Detector:
 
     def __init__(self, context: Context, volume: Volume, bins: int, blocks: int) -> None:
         index = context.index(KIND)
-        self._volume, self._bins, self._blocks = volume, bins, blocks
         self._size, self._symbols = index.parameters["word_size"], index.parameters["symbols"]
         self._codes, self._starts, self._query, self._position = (
             cuda.to_device(np.ascontiguousarray(index[name])) for name in ("codes", "starts", "query", "position"))
+        self.start(context, volume, bins, blocks)
+
+    def start(self, context: Context, volume: Volume, bins: int, blocks: int) -> None:
+        """What doesn't depend on the kind of index."""
+        self.volume, self.bins, self.blocks = volume, bins, blocks
         self._window = context.options.window()
         self.hits = 0
 
     def detect(self, first: int, count: int, layout: KeyLayout, capacity: int) -> tuple[Any, np.ndarray, int]:
         """Bins with the hits of some targets, how many each of them has, and its room."""
         while True:
-            bins = cuda.device_array(self._blocks * self._bins * capacity, np.int64)
-            tops = cuda.device_array(self._blocks * self._bins, np.int32)
+            bins = cuda.device_array(self.blocks * self.bins * capacity, np.int64)
+            tops = cuda.device_array(self.blocks * self.bins, np.int32)
             with launching:
-                detect_kernel(self._bins)[self._blocks, 32](
-                    self._volume.residues, self._volume.target_order.begins, np.int64(first), np.int32(count),
-                    self._codes, np.int64(self._symbols), np.int64(self._size), self._starts, self._query,
-                    self._position, np.int32(layout.longest), np.int64(layout.target), np.int64(layout.query),
-                    np.int64(layout.diagonal), bins, np.int64(capacity), tops)
+                self.launch(first, count, layout, bins, capacity, tops)
             found = tops.copy_to_host()
             if (most := int(found.max(initial=0))) <= capacity:
                 return bins, found, capacity
             capacity = most
+
+    def launch(self, first: int, count: int, layout: KeyLayout, bins: Any, capacity: int, tops: Any) -> None:
+        """Queue the kernel that fills bins."""
+        detect_kernel(self.bins)[self.blocks, 32](
+            self.volume.residues, self.volume.target_order.begins, np.int64(first), np.int32(count), self._codes,
+            np.int64(self._symbols), np.int64(self._size), self._starts, self._query, self._position,
+            np.int32(layout.longest), np.int64(layout.target), np.int64(layout.query), np.int64(layout.diagonal), bins,
+            np.int64(capacity), tops)
 
     def assemble(self, bins: Any, tops: np.ndarray, capacity: int) -> tuple[Any, Any]:
         """The hits of all bins in one array, and where each bin begins in it."""
@@ -309,15 +317,21 @@ class BinnedHits(WordHits):
     records_on: ClassVar[str] = "host"
     takes = (None,)  # type: ignore[assignment]
     gives_order = ORDER  # type: ignore[assignment]
+    index_kind: ClassVar[str] = KIND
     Options: ClassVar[type] = BinOptions
     options: BinOptions
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=hits_footprint(shape).host // 4, device=working_bytes(self.options.num_bins))
 
+    def detector(self, context: Context, volume: Volume, blocks: int) -> Detector:
+        """What finds hits in a volume, by so many warps at most."""
+        return Detector(context, volume, self.options.num_bins, blocks)
+
     def run(self, context: Context, records: Records | None) -> Seeds:
         queries, targets = context.queries, context.targets
-        memory, budget, size = device_memory(), context.device_memory, context.index(KIND).parameters["word_size"]
+        memory, budget = device_memory(), context.device_memory
+        size = context.index(self.index_kind).parameters["word_size"]
         blocks, bins = _blocks(), self.options.num_bins
         capacity = max(LEAST_CAPACITY, SLOTS // (blocks * bins))
         residues = int(FULL * capacity * blocks * bins / HITS_PER_CELL / max(1, queries.total_residues))
@@ -325,7 +339,7 @@ class BinnedHits(WordHits):
         with (memory.volume(targets, budget) as volume,
               memory.working_space(working_bytes(bins), budget, "word hits on the device")):
             volume.arrived([0])
-            detector = Detector(context, volume, bins, blocks)
+            detector = self.detector(context, volume, blocks)
             for first, last in blocks_of_targets(targets.offsets, max(1, residues)):
                 context.cancellation.check()
                 layout = KeyLayout.of(len(queries), last - first, int(queries.lengths.max(initial=0)), targets.longest)

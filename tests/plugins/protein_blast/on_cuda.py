@@ -21,7 +21,9 @@ from seqloom.installed import registry
 from seqloom.plugins.common import diagonal_scan_cuda, diagonal_sieve_cuda, xdrop_cuda
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop import extend_score, extend_score_restricted
-from seqloom.plugins.protein_blast import gapped_cuda, hits_cuda, ungapped_cuda
+from seqloom.plugins.protein_blast import dfa_cuda, gapped_cuda, hits_cuda, ungapped_cuda
+from seqloom.plugins.protein_blast.dfa_cpu import NeighbourhoodDfaCpu
+from seqloom.plugins.protein_blast.dfa_reference import DfaHits
 from seqloom.plugins.protein_blast.diagonals_cpu import SegmentDiagonalsCpu
 from seqloom.plugins.protein_blast.diagonals_cuda import SegmentDiagonalsCuda
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals
@@ -178,6 +180,44 @@ def check_hits() -> None:
         around = replace(context, counters=Counter())
         assert_same_records(expected, hits_cuda.BinnedHits(hits_cuda.BinOptions(num_bins=bins)).run(around, None))
         assert around.counters["hits"] == len(WordHits().run(context, None))
+        for buffering in ("on", "off"):
+            around = replace(with_automaton(context), counters=Counter())
+            made = dfa_cuda.BinnedDfaHits(dfa_cuda.BinnedDfaOptions(num_bins=bins, buffering=buffering))
+            assert_same_records(expected, made.run(around, None))
+            assert around.counters["hits"] == len(WordHits().run(context, None))
+
+
+def with_automaton(context: Context) -> Context:
+    """The context with an automaton of words beside their table."""
+    words = NeighbourhoodDfaCpu().run(context, context.queries)
+    return replace(context, indexes={**context.indexes, words.kind: words})
+
+
+def check_automaton() -> None:
+    """Hits of the automaton in the order of the reference: all near, some of it, none; in several groups of targets;
+    of words of two and of four, and those of pairs and diagonals."""
+    generator = np.random.default_rng(19)
+    usual = dfa_cuda.GROUP_HITS, dfa_cuda.MOST_SHARED
+    queries = [drawn(generator, n, AMINO) for n in ((9, 12) if SIMULATED else (90, 517))]
+    targets = ["", "AC", *(related(generator, query, 5 if SIMULATED else 90) for query in queries
+                           for _ in range(1 if SIMULATED else 60)), queries[0] * 4, "X*", ""]
+    sizes: tuple[tuple[int, int], ...] = ((3, 11),) if SIMULATED else ((2, 9), (3, 11), (4, 18))
+    for size, threshold in sizes:
+        context = with_automaton(context_of(queries, targets, word_size=size, threshold=threshold))
+        expected = DfaHits().run(context, None)
+        assert len(expected) > 10
+        assert_same_records(WordHits().run(context, None), expected)
+        for dfa_cuda.GROUP_HITS, dfa_cuda.MOST_SHARED, buffering in (
+                (usual[0], 1 << 10, "on"), (5, 28**2 * 4, "on"), (5, usual[1], "on"), (usual[0], 0, "off")):
+            made = dfa_cuda.DfaHitsCuda(dfa_cuda.DfaOptions(buffering=buffering))
+            assert_same_records(expected, made.run(context, None))
+        diagonals = SegmentDiagonals().run(context, None)
+        assert_same_records(WordHits().run(context, diagonals), dfa_cuda.DfaHitsCuda().run(context, diagonals))
+    dfa_cuda.GROUP_HITS, dfa_cuda.MOST_SHARED = usual
+    if not SIMULATED:  # more than blocks usually have
+        context = with_automaton(context_of([drawn(generator, 2000, AMINO)], targets))
+        assert dfa_cuda.Automaton(context.index("neighbourhood-dfa"), 0, True).buffers.nbytes > 48 << 10
+        assert_same_records(DfaHits().run(context, None), dfa_cuda.DfaHitsCuda().run(context, None))
 
 
 def sorted_by(context: Context) -> Context:
@@ -247,6 +287,9 @@ def check_pipeline() -> None:
     # The paper's stages, without the scan.
     assert_same_hits(wanted, run_pipeline(
         "blastp", *sequences, options, backend="cuda", settings=["seed.words.num_bins=2"],
+        stages=["index.words=neighbourhood-dfa", "seed.words=binned-dfa-hits"]))
+    assert_same_hits(wanted, run_pipeline(
+        "blastp", *sequences, options, backend="cuda", settings=["seed.words.num_bins=2"],
         stages=["seed.words=binned-hits", "extend.ungapped=diagonal-ungapped"]))
 
 
@@ -268,7 +311,8 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 
 CHECKS = {"diagonals": check_diagonals, "sieve": check_sieve, "limits": check_limits, "devices": check_devices,
-          "ungapped": check_ungapped, "gapped": check_gapped, "hits": check_hits, "pipeline": check_pipeline}
+          "ungapped": check_ungapped, "gapped": check_gapped, "hits": check_hits, "automaton": check_automaton,
+          "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
