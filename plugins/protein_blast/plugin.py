@@ -35,6 +35,7 @@ def seqloom_stages() -> list[Deferred]:
         "diagonal-ungapped cuda": "ungapped_cuda.DiagonalUngapped",
         "hit-ungapped cuda": "ungapped_cuda.HitUngapped",
         "window-ungapped cuda": "ungapped_cuda.WindowUngapped",
+        "coarse-ungapped cuda": "coarse_cuda.CoarseUngapped",
         "preliminary-gapped reference": "gapped_reference.PreliminaryGapped",
         "preliminary-gapped cpu": "gapped_cpu.PreliminaryGappedCpu",
         "preliminary-gapped cuda": "gapped_cuda.PreliminaryGappedCuda",

@@ -21,7 +21,7 @@ from seqloom.installed import registry
 from seqloom.plugins.common import diagonal_scan_cuda, diagonal_sieve_cuda, xdrop_cuda
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop import extend_score, extend_score_restricted
-from seqloom.plugins.protein_blast import dfa_cuda, gapped_cuda, hits_cuda, ungapped_cuda
+from seqloom.plugins.protein_blast import coarse_cuda, dfa_cuda, gapped_cuda, hits_cuda, ungapped_cuda
 from seqloom.plugins.protein_blast.dfa_cpu import NeighbourhoodDfaCpu
 from seqloom.plugins.protein_blast.dfa_reference import DfaHits
 from seqloom.plugins.protein_blast.diagonals_cpu import SegmentDiagonalsCpu
@@ -165,6 +165,35 @@ def check_ungapped() -> None:
                     assert expected[0].counters == expected[1].counters
 
 
+def check_coarse() -> None:
+    """A thread a target gives the segments of the reference: of two hits and of one, by a queue and dealt out; where
+    diagonals share places, segments take two attempts, and positions start anew in the midst."""
+    generator = np.random.default_rng(18)
+    usual = coarse_cuda.MOST_COUNTED, coarse_cuda.ROOM, coarse_cuda.THREADS_PER_PROCESSOR
+    longest, copies = (16, 2) if SIMULATED else (150, 300)
+    for case in range(2 if SIMULATED else 20):
+        queries = [drawn(generator, int(n), str(generator.choice(POOLS[:4])))
+                   for n in generator.integers(9, longest, 2)]
+        targets = [related(generator, queries[n % 2], 4) for n in range(copies)]
+        targets += ["", "A", queries[0] + drawn(generator, 30 if SIMULATED else 900, POOLS[1]) + queries[0]]
+        # What was last on a diagonal of one target is there when the next begins.
+        targets += [queries[n % 2][low : low + 6] for n in range(4) for low in (0, 2, 4)]
+        for window in (0, 4, 40):
+            context = with_automaton(context_of(queries, targets, int(generator.integers(8, 20)), window_size=window,
+                                                xdrop_ungap=float(generator.choice([2.0, 7.0]))))
+            hits = TwoHitDiagonalsCpu().run(sorted_by(context), WordHitsCpu().run(context, None))
+            expected = TwoHitUngapped().run(context, hits)
+            coarse_cuda.MOST_COUNTED = usual[0] if case % 2 else 100 if SIMULATED else 1200
+            coarse_cuda.ROOM = 1 if case % 2 else usual[1]
+            coarse_cuda.THREADS_PER_PROCESSOR = usual[2] if case % 2 else 1
+            for scores, shares in (("matrix", "queue"), ("pssm", "dealt")):
+                around = replace(context, counters=Counter())
+                stage = coarse_cuda.CoarseUngapped(coarse_cuda.CoarseOptions(scores, shares))
+                assert_same_records(expected, stage.run(around, None))
+                assert around.counters["extensions"] == context.counters["extensions"]
+    coarse_cuda.MOST_COUNTED, coarse_cuda.ROOM, coarse_cuda.THREADS_PER_PROCESSOR = usual
+
+
 def check_hits() -> None:
     """Binned hits are those of the reference that have a neighbour, in the order of diagonals, in whatever bins."""
     generator = np.random.default_rng(9)
@@ -289,6 +318,10 @@ def check_pipeline() -> None:
         "blastp", *sequences, options, backend="cuda", settings=["seed.words.num_bins=2"],
         stages=["index.words=neighbourhood-dfa", "seed.words=binned-dfa-hits"]))
     assert_same_hits(wanted, run_pipeline(
+        "blastp", *sequences, options, backend="cuda",
+        settings=["seed.words.enabled=no", "sort.diagonal.enabled=no"],
+        stages=["index.words=neighbourhood-dfa", "extend.ungapped=coarse-ungapped"]))
+    assert_same_hits(wanted, run_pipeline(
         "blastp", *sequences, options, backend="cuda", settings=["seed.words.num_bins=2"],
         stages=["seed.words=binned-hits", "extend.ungapped=diagonal-ungapped"]))
 
@@ -311,8 +344,9 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 
 CHECKS = {"diagonals": check_diagonals, "sieve": check_sieve, "limits": check_limits, "devices": check_devices,
-          "ungapped": check_ungapped, "gapped": check_gapped, "hits": check_hits, "automaton": check_automaton,
-          "pipeline": check_pipeline}
+          "ungapped": check_ungapped, "gapped": check_gapped, "coarse": check_coarse, "hits": check_hits,
+          "automaton": check_automaton, "pipeline": check_pipeline}
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
