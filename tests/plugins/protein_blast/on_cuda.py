@@ -13,12 +13,13 @@ from dataclasses import replace
 import numpy as np
 from numba import cuda
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.backends import to_device
 from seqloom.core.context import Context
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
-from seqloom.plugins.common import diagonal_scan_cuda, diagonal_sieve_cuda, xdrop_cuda
+from seqloom.plugins.common import diagonal_scan_cuda, diagonal_sieve_cuda, radix_cuda, xdrop_cuda
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop import extend_score, extend_score_restricted
 from seqloom.plugins.protein_blast import coarse_cuda, dfa_cuda, gapped_cuda, hits_cuda, ungapped_cuda
@@ -45,6 +46,7 @@ if SIMULATED:
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     xdrop_cuda.THREADS = gapped_cuda.THREADS = 1
     ungapped_cuda.THREADS, hits_cuda.SORTING, hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS = 1, 4, 1, 1 << 10
+    radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD = 5, 2
     # Several groups of queries, and more diagonals than there is room for at first.
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.ROOM = 2, 2, 4
 
@@ -207,13 +209,26 @@ def check_hits() -> None:
         expected = sorted_hits.take(near_another(sorted_hits, window)) if window else sorted_hits
         assert len(expected)
         around = replace(context, counters=Counter())
-        assert_same_records(expected, hits_cuda.BinnedHits(hits_cuda.BinOptions(num_bins=bins)).run(around, None))
+        found = hits_cuda.BinnedHits(hits_cuda.BinOptions(num_bins=bins)).run(around, None)
+        assert found.device == "cuda"
+        assert_same_records(expected, to_device(found, "host"))
         assert around.counters["hits"] == len(WordHits().run(context, None))
+        if window:  # they stay on the device for who extends them
+            assert_same_records(TwoHitUngapped().run(context, expected),
+                                ungapped_cuda.DiagonalUngapped().run(context, found))
         for buffering in ("on", "off"):
             around = replace(with_automaton(context), counters=Counter())
             made = dfa_cuda.BinnedDfaHits(dfa_cuda.BinnedDfaOptions(num_bins=bins, buffering=buffering))
-            assert_same_records(expected, made.run(around, None))
+            assert_same_records(expected, to_device(made.run(around, None), "host"))
             assert around.counters["hits"] == len(WordHits().run(context, None))
+    # Keys that don't hold all targets: each block of them by itself.
+    whole, hits_cuda.SLOTS = hits_cuda.KeyLayout.of, 1
+    hits_cuda.KeyLayout.of = lambda queries, targets, *longest: (  # type: ignore[method-assign]
+        None if targets == len(context.targets) else whole(queries, targets, *longest))
+    found = hits_cuda.BinnedHits(hits_cuda.BinOptions(num_bins=bins)).run(context, None)
+    hits_cuda.KeyLayout.of = whole  # type: ignore[method-assign]
+    assert found.device == "host"
+    assert_same_records(expected, found)
 
 
 def with_automaton(context: Context) -> Context:
@@ -322,7 +337,7 @@ def check_pipeline() -> None:
         settings=["seed.words.enabled=no", "sort.diagonal.enabled=no"],
         stages=["index.words=neighbourhood-dfa", "extend.ungapped=coarse-ungapped"]))
     assert_same_hits(wanted, run_pipeline(
-        "blastp", *sequences, options, backend="cuda", settings=["seed.words.num_bins=2"],
+        "blastp", *sequences, options, backend="cuda", settings=["seed.words.num_bins=2", "sort.diagonal.enabled=no"],
         stages=["seed.words=binned-hits", "extend.ungapped=diagonal-ungapped"]))
 
 
