@@ -12,8 +12,8 @@ a second. Kernels are compiled before. The parts:
     memory    the same with less device memory than the targets take
     command   the whole command, from a database file to a file of hits; hits on FASTA alone by cuda and by cpu
     paper     cuBLASTP's kernels on FASTA alone, for queries of about the paper's lengths: hit detection, assembling,
-              sorting and filtering by number of bins; the three ways to extend; whole searches with and without them;
-              with ``--images`` its figures are drawn
+              sorting, filtering and ordering by number of bins; the three ways to extend; whole searches with and
+              without them; with ``--images`` its figures are drawn
 """
 
 import argparse
@@ -126,24 +126,38 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - begin, result
 
 
-def detection(context: Context, bins: int) -> tuple[list[float], int, np.ndarray]:
-    """Seconds of the four kernels of hit detection, the hits, and keys of those that are left."""
+KERNELS = ("detection", "assembling", "sorting", "filtering", "ordering")
+"""Of hit detection; the last one puts hits of all bins in one order."""
+
+
+def detection(context: Context, stage: Any) -> tuple[list[float], int, int]:
+    """Seconds of the kernels of ``binned-hits`` or its like, the hits, and how many are left."""
     from seqloom.plugins.common.resident_cuda import device_memory
     from seqloom.plugins.protein_blast import hits_cuda
+    from seqloom.plugins.protein_blast.words import HITS_PER_CELL
 
-    targets, blocks = context.targets, hits_cuda._blocks()
+    targets, blocks, bins = context.targets, hits_cuda._blocks(), stage.options.num_bins
     layout = hits_cuda.KeyLayout.of(1, len(targets), context.queries.total_residues, targets.longest)
     assert layout
     capacity = max(hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS // (blocks * bins))
+    taken, total, left = [0.0] * len(KERNELS), 0, []
+    residues = int(hits_cuda.FULL * capacity * blocks * bins / HITS_PER_CELL / context.queries.total_residues)
     with device_memory().volume(targets, None) as volume:
         volume.arrived([0])
-        detector = hits_cuda.Detector(context, volume, bins, blocks)
-        _, (found, tops, room) = timed(lambda: detector.detect(0, len(targets), layout, capacity))
-        first, (found, tops, room) = timed(lambda: detector.detect(0, len(targets), layout, room))
-        second, (hits, firsts) = timed(lambda: detector.assemble(found, tops, room))
-        third, _ = timed(lambda: detector.sort(hits, firsts))
-        fourth, keys = timed(lambda: detector.filter(hits, firsts, layout))
-    return [first, second, third, fourth], int(tops.sum()), keys
+        detector = stage.detector(context, volume, blocks)
+        for low, high in hits_cuda.blocks_of_targets(targets.offsets, max(1, residues)):
+            # The first time may find that bins are too small.
+            room = detector.detect(low, high - low, layout, capacity)[2]
+            first, (found, tops, room) = timed(lambda: detector.detect(low, high - low, layout, room))  # noqa: B023
+            second, (hits, firsts) = timed(lambda: detector.assemble(found, tops, room))  # noqa: B023
+            third, _ = timed(lambda: detector.sort(hits, firsts))  # noqa: B023
+            fourth, keys = timed(lambda: detector.filter(hits, firsts, layout, low))  # noqa: B023
+            taken = [sum(pair) for pair in zip(taken, (first, second, third, fourth, 0.0), strict=True)]
+            total += int(tops.sum())
+            left += [] if keys is None else [keys]
+        if left:
+            taken[-1], _ = timed(lambda: hits_cuda.in_order(left, layout.query + 1))
+    return taken, total, sum(map(len, left))
 
 
 def extension(context: Context, hits: Seeds, stage: Any) -> float:
@@ -170,15 +184,16 @@ def paper(targets: SequenceBatch, threads: int, images: Path | None = None) -> I
     for queries in like_the_papers(targets):
         context, size = context_for(queries, targets), queries.total_residues
         for bins in BINS:
-            detection(context, bins)
-            kernels, hits, left = detection(context, bins)
+            stage = BinnedHits(BinnedHits.Options(num_bins=bins))
+            detection(context, stage)
+            kernels, hits, left = detection(context, stage)
             what = ", ".join(f"{name} {1e3 * seconds:.2f}" for name, seconds in zip(KERNELS, kernels, strict=True))
             by_bins.setdefault(f"{size} residues", []).append((bins, 1e3 * sum(kernels)))
             if bins == USUAL_BINS:
                 for name, seconds in zip(KERNELS, kernels, strict=True):
                     phases.setdefault(name, []).append(1e3 * seconds)
             yield Timing(f"{size} hits, {bins} bins", sum(kernels),
-                         f"{what} ms; {hits:,} hits, {100 * len(left) / max(1, hits):.1f} % left")
+                         f"{what} ms; {hits:,} hits, {100 * left / max(1, hits):.1f} % left")
         seeds = BinnedHits().run(context, None)
         for scores in ("matrix", "pssm"):
             stages = [("by diagonal", DiagonalUngapped(DiagonalUngapped.Options(scores))),
@@ -192,7 +207,7 @@ def paper(targets: SequenceBatch, threads: int, images: Path | None = None) -> I
         sizes.append(f"{size}")
         yield search(queries, targets, threads, "0", rounds=3)
         yield search(queries, targets, threads, "0", rounds=3, stages=(
-            "seed.words=binned-hits", "extend.ungapped=window-ungapped"))
+            "seed.words=binned-hits", "extend.ungapped=window-ungapped"), changed=["sort.diagonal.enabled=no"])
         yield search(queries, targets, threads, "0", "cpu", rounds=3)
     if images:
         images.mkdir(parents=True, exist_ok=True)
@@ -225,10 +240,11 @@ def compiled(lengths: Sequence[int], processes: int) -> float:
 
 
 def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, mode: str, backend: str = "cuda",
-           device_memory: int | None = None, stages: Sequence[str] = (), rounds: int = 2, ahead: bool = True) -> Timing:
+           device_memory: int | None = None, stages: Sequence[str] = (), changed: Sequence[str] = (), rounds: int = 2,
+           ahead: bool = True) -> Timing:
     """A whole search from host memory, the quickest of some; ``ahead``: its units overlap."""
     names = registry()
-    plan = compose(names, names.pipeline("blastp"), {"comp_based_stats": mode}, backend, stages)
+    plan = compose(names, names.pipeline("blastp"), {"comp_based_stats": mode}, backend, stages, changed)
     source = MemorySource(replace(targets, names=range(len(targets))))
     settings = Settings(threads=threads, device_memory=device_memory, ahead=ahead)
     space = SearchSpace(source.total_residues, source.sequences, source.longest)

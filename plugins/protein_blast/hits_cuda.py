@@ -9,7 +9,9 @@ is one number of 64 bits, as in figure 7, but with as many bits for query, targe
 
 What differs from the paper: queries are many, so that a key begins with the query; a neighbour on either side keeps a
 hit (``sort_diagonal_reference`` says why); a bin that overflows makes all of them larger in a second attempt; and
-targets are taken in blocks for which bins find room. The few hits that are left are ordered on the host.
+targets are taken in blocks for which bins find room. The few hits that are left, of all bins and blocks, are sorted
+once more, by a radix sort, and stay on the device for who extends them there. Where keys of 63 bits don't hold all
+queries and targets of a volume, those of each block are ordered on the host.
 """
 
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import cuda as _cuda
-from numba import int32, int64
+from numba import int32, int64, uint64
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
@@ -29,6 +31,7 @@ from seqloom.core.kernels.unroll import specialise
 from seqloom.core.options import option
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.radix_cuda import DeviceWords
 from seqloom.plugins.common.resident_cuda import Volume, device_memory
 from seqloom.plugins.protein_blast.index_reference import KIND
 from seqloom.plugins.protein_blast.seed_reference import WordHits, seeds_of_words
@@ -149,10 +152,11 @@ def near(one, other, window, diagonal_shift):
     return one >> diagonal_shift == other >> diagonal_shift and other - one < window
 
 
-def keep_near(hits, firsts, window, diagonal_shift, kept, count):
+def keep_near(hits, firsts, window, diagonal_shift, added, kept, count):
     """Kernel: hits with a neighbour within the window, or all if that is 0, each bin by a block (figure 6c).
 
-    They are counted in shared memory, and room for them in ``kept`` is taken at once: ``count[0]`` i8 are there.
+    They are counted in shared memory, and room for them in ``kept`` u8 is taken at once: ``count[0]`` i8 are there.
+    ``added`` is added to each.
     """
     found = cuda.shared.array(1, int32)
     begin = cuda.shared.array(1, int64)
@@ -180,9 +184,31 @@ def keep_near(hits, firsts, window, diagonal_shift, kept, count):
             begin[0] = cuda.atomic.add(count, 0, int64(found[0]))
         cuda.syncthreads()
         if wanted:
-            kept[begin[0] + place] = hits[first + n]
+            kept[begin[0] + place] = uint64(hits[first + n] + added)
         cuda.syncthreads()
         base += int64(cuda.blockDim.x)
+
+
+def split_keys(keys, count, longest, query_shift, target_shift, diagonal_shift, queries, targets, size, query, target,
+               query_pos, target_pos, length, frame):
+    """Kernel: columns of ``Seeds`` of words of ``size``, of ``count`` keys u8 of places in ``queries`` and
+    ``targets``, which are global numbers."""
+    n = int64(cuda.grid(1))
+    if n < count:
+        key = int64(keys[n])
+        place = int64(key & ((int64(1) << diagonal_shift) - 1))
+        diagonal = int64((key >> diagonal_shift) & ((int64(1) << (target_shift - diagonal_shift)) - 1)) - longest
+        query[n] = queries[key >> query_shift]
+        target[n] = targets[(key >> target_shift) & ((int64(1) << (query_shift - target_shift)) - 1)]
+        query_pos[n] = place - diagonal
+        target_pos[n] = place
+        length[n] = size
+        frame[n] = 1
+
+
+@cache
+def split_kernel() -> Any:
+    return kept_kernel()(split_keys)
 
 
 @cache
@@ -248,28 +274,36 @@ class Detector:
 
     def __init__(self, context: Context, volume: Volume, bins: int, blocks: int) -> None:
         index = context.index(KIND)
-        self._volume, self._bins, self._blocks = volume, bins, blocks
         self._size, self._symbols = index.parameters["word_size"], index.parameters["symbols"]
         self._codes, self._starts, self._query, self._position = (
             cuda.to_device(np.ascontiguousarray(index[name])) for name in ("codes", "starts", "query", "position"))
+        self.start(context, volume, bins, blocks)
+
+    def start(self, context: Context, volume: Volume, bins: int, blocks: int) -> None:
+        """What doesn't depend on the kind of index."""
+        self.volume, self.bins, self.blocks = volume, bins, blocks
         self._window = context.options.window()
         self.hits = 0
 
     def detect(self, first: int, count: int, layout: KeyLayout, capacity: int) -> tuple[Any, np.ndarray, int]:
         """Bins with the hits of some targets, how many each of them has, and its room."""
         while True:
-            bins = cuda.device_array(self._blocks * self._bins * capacity, np.int64)
-            tops = cuda.device_array(self._blocks * self._bins, np.int32)
+            bins = cuda.device_array(self.blocks * self.bins * capacity, np.int64)
+            tops = cuda.device_array(self.blocks * self.bins, np.int32)
             with launching:
-                detect_kernel(self._bins)[self._blocks, 32](
-                    self._volume.residues, self._volume.target_order.begins, np.int64(first), np.int32(count),
-                    self._codes, np.int64(self._symbols), np.int64(self._size), self._starts, self._query,
-                    self._position, np.int32(layout.longest), np.int64(layout.target), np.int64(layout.query),
-                    np.int64(layout.diagonal), bins, np.int64(capacity), tops)
+                self.launch(first, count, layout, bins, capacity, tops)
             found = tops.copy_to_host()
             if (most := int(found.max(initial=0))) <= capacity:
                 return bins, found, capacity
             capacity = most
+
+    def launch(self, first: int, count: int, layout: KeyLayout, bins: Any, capacity: int, tops: Any) -> None:
+        """Queue the kernel that fills bins."""
+        detect_kernel(self.bins)[self.blocks, 32](
+            self.volume.residues, self.volume.target_order.begins, np.int64(first), np.int32(count), self._codes,
+            np.int64(self._symbols), np.int64(self._size), self._starts, self._query, self._position,
+            np.int32(layout.longest), np.int64(layout.target), np.int64(layout.query), np.int64(layout.diagonal), bins,
+            np.int64(capacity), tops)
 
     def assemble(self, bins: Any, tops: np.ndarray, capacity: int) -> tuple[Any, Any]:
         """The hits of all bins in one array, and where each bin begins in it."""
@@ -286,22 +320,55 @@ class Detector:
         with launching:
             bin_kernels()[1][len(firsts) - 1, SORTING](hits, firsts)
 
-    def filter(self, hits: Any, firsts: Any, layout: KeyLayout) -> np.ndarray:
-        """Keys of the hits that have a neighbour, rising."""
-        kept, count = cuda.device_array(len(hits), np.int64), cuda.to_device(np.zeros(1, np.int64))
+    def filter(self, hits: Any, firsts: Any, layout: KeyLayout, first: int = 0) -> Any:
+        """u8 on the device: keys of the hits that have a neighbour, in whatever order, or None; targets of keys are
+        counted ``first`` further on."""
+        kept, count = cuda.device_array(len(hits), np.uint64), cuda.to_device(np.zeros(1, np.int64))
         with launching:
-            bin_kernels()[2][len(firsts) - 1, SORTING](hits, firsts, np.int64(self._window),
-                                                       np.int64(layout.diagonal), kept, count)
+            bin_kernels()[2][len(firsts) - 1, SORTING](hits, firsts, np.int64(self._window), np.int64(layout.diagonal),
+                                                       np.int64(first << layout.target), kept, count)
         total = int(count.copy_to_host()[0])
-        keys: np.ndarray = kept[:total].copy_to_host() if total else np.empty(0, np.int64)
-        keys.sort()
-        return keys
+        if not total:
+            return None
+        exactly = cuda.device_array(total, np.uint64)
+        exactly.copy_to_device(kept[:total])
+        return exactly
+
+
+def in_order(parts: list[Any], bits: int) -> Any:
+    """u8 on the device: keys of several arrays, of so many bits, rising."""
+    ends = np.cumsum([len(part) for part in parts]).tolist()
+    words = DeviceWords(ends[-1])
+
+    def fill(there: Any) -> None:
+        for part, end in zip(parts, ends, strict=True):
+            there[end - len(part) : end].copy_to_device(part)
+
+    with launching:
+        words.load(ends[-1], fill, numbered=True)
+        words.sort(ends[-1], bits)
+    return words.words
+
+
+def seeds_there(context: Context, keys: Any, count: int, layout: KeyLayout, size: int) -> Seeds:
+    """Seeds on the device of sorted keys of words of ``size``."""
+    numbers = [cuda.to_device(np.ascontiguousarray(batch.ordinals, dtype)) for batch, dtype in (
+        (context.queries, np.int32), (context.targets, np.int64))]
+    columns = {"query": np.int32, "target": np.int64, "query_pos": np.int32, "target_pos": np.int32,
+               "length": np.int32, "query_frame": np.int8}
+    data = {name: cuda.device_array(count, dtype) for name, dtype in columns.items()}
+    with launching:
+        split_kernel()[-(-count // SORTING), SORTING](
+            keys, np.int64(count), np.int64(layout.longest), np.int64(layout.query), np.int64(layout.target),
+            np.int64(layout.diagonal), *numbers, np.int32(size), *data.values())
+    return Seeds({**data, "target_frame": data["query_frame"]}, device="cuda")
 
 
 class BinnedHits(WordHits):
     """Word hits by bins of diagonals on the device, sorted, without lone ones (cuBLASTP algorithm 2); as ``word-hits``.
 
-    For comparison: ``--stage seed.words=binned-hits`` looks at all diagonals, without the scan before it.
+    For comparison: ``--stage seed.words=binned-hits`` looks at all diagonals, without the scan before it. What it gives
+    is in the order that extensions take: ``--set sort.diagonal.enabled=no``.
     """
 
     name: ClassVar[str] = "binned-hits"
@@ -309,26 +376,34 @@ class BinnedHits(WordHits):
     records_on: ClassVar[str] = "host"
     takes = (None,)  # type: ignore[assignment]
     gives_order = ORDER  # type: ignore[assignment]
+    index_kind: ClassVar[str] = KIND
     Options: ClassVar[type] = BinOptions
     options: BinOptions
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=hits_footprint(shape).host // 4, device=working_bytes(self.options.num_bins))
 
+    def detector(self, context: Context, volume: Volume, blocks: int) -> Detector:
+        """What finds hits in a volume, by so many warps at most."""
+        return Detector(context, volume, self.options.num_bins, blocks)
+
     def run(self, context: Context, records: Records | None) -> Seeds:
         queries, targets = context.queries, context.targets
-        memory, budget, size = device_memory(), context.device_memory, context.index(KIND).parameters["word_size"]
+        memory, budget = device_memory(), context.device_memory
+        size = context.index(self.index_kind).parameters["word_size"]
         blocks, bins = _blocks(), self.options.num_bins
         capacity = max(LEAST_CAPACITY, SLOTS // (blocks * bins))
         residues = int(FULL * capacity * blocks * bins / HITS_PER_CELL / max(1, queries.total_residues))
-        parts = []
+        longest = int(queries.lengths.max(initial=0))
+        common = KeyLayout.of(len(queries), len(targets), longest, targets.longest)
+        there, here = [], []
         with (memory.volume(targets, budget) as volume,
               memory.working_space(working_bytes(bins), budget, "word hits on the device")):
             volume.arrived([0])
-            detector = Detector(context, volume, bins, blocks)
+            detector = self.detector(context, volume, blocks)
             for first, last in blocks_of_targets(targets.offsets, max(1, residues)):
                 context.cancellation.check()
-                layout = KeyLayout.of(len(queries), last - first, int(queries.lengths.max(initial=0)), targets.longest)
+                layout = common or KeyLayout.of(len(queries), last - first, longest, targets.longest)
                 if layout is None:
                     raise BackendError("word hits of such long targets don't fit the keys of binned-hits; take "
                                        "--stage seed.words=word-hits, or fewer queries at a time (--batch-residues)")
@@ -336,16 +411,25 @@ class BinnedHits(WordHits):
                 hits, firsts = detector.assemble(found, tops, room)
                 del found
                 detector.sort(hits, firsts)
-                keys = detector.filter(hits, firsts, layout)
-                query, target, query_pos, target_pos = layout.parts(keys)
-                parts.append(seeds_of_words(size, queries.ordinals[query], targets.ordinals[target + first], query_pos,
-                                            target_pos))
+                keys = detector.filter(hits, firsts, layout, first if common else 0)
+                del hits
                 context.advance(last - first, len(targets))
-        seeds = Seeds.concat(parts)
+                if keys is not None and common:
+                    there.append(keys)
+                elif keys is not None:
+                    query, target, query_pos, target_pos = layout.parts(np.sort(keys.copy_to_host()).astype(np.int64))
+                    here.append(seeds_of_words(size, queries.ordinals[query], targets.ordinals[target + first],
+                                               query_pos, target_pos))
+            if there and common:
+                count = sum(map(len, there))
+                keys = in_order(there, common.query + len(queries).bit_length())
+                seeds = seeds_there(context, keys, count, common, size)
+            else:
+                seeds = Seeds.concat(here) if here else seeds_of_words(size, *(np.empty(0, np.int32),) * 4)
         context.count("hits", detector.hits)
         context.count("lone hits dropped", detector.hits - len(seeds))
         # Of one block of targets they are in order.
-        return seeds if len(parts) < 2 else seeds.take(np.argsort(seeds.query, kind="stable"))
+        return seeds if len(here) < 2 else seeds.take(np.argsort(seeds.query, kind="stable"))
 
 
 def working_bytes(bins: int) -> int:

@@ -12,7 +12,7 @@ from seqloom.plugins.protein_blast.index_reference import (
     parameters_of,
 )
 from seqloom.plugins.protein_blast.scoring import read_as_query
-from seqloom.plugins.protein_blast.word_alphabet import word_alphabet
+from seqloom.plugins.protein_blast.word_alphabet import WordAlphabet, word_alphabet
 
 
 @kernel
@@ -89,6 +89,25 @@ def _table(residues, places, query_of, offsets, size, codes, sorted_symbols, sor
     return starts[len(starts) - 1]
 
 
+def word_table(context: Context, batch: SequenceBatch, alphabet: WordAlphabet) -> dict[str, np.ndarray]:
+    """As ``neighbourhood_table``, of the valid ones of these queries."""
+    places = indexable_places(batch, context.scoring.valid, alphabet)
+    residues = read_as_query(batch.searched())
+    query_of = np.repeat(np.arange(len(batch), dtype=np.int32), batch.lengths)
+    order = np.argsort(-alphabet.scores, axis=1, kind="stable").astype(np.int32)
+    scores = np.take_along_axis(alphabet.scores, order, axis=1)
+    starts = np.zeros(alphabet.words + 1, np.int64)
+    words = np.empty(alphabet.words + 1, np.int64)
+    capacity = 64 * len(places)
+    while True:
+        query, position = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+        count = int(_table(residues, places, query_of, batch.offsets, alphabet.size, alphabet.codes, order, scores,
+                           alphabet.own_scores, alphabet.threshold, starts, query, position, words))
+        if count <= capacity:
+            return {"starts": starts, "query": query[:count], "position": position[:count], "codes": alphabet.codes}
+        capacity = count
+
+
 class NeighbourhoodWordsCpu(NeighbourhoodWords):
     __doc__ = NeighbourhoodWords.__doc__
     backend = "cpu"
@@ -96,22 +115,6 @@ class NeighbourhoodWordsCpu(NeighbourhoodWords):
     def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
         assert isinstance(batch, SequenceBatch)
         alphabet = word_alphabet(context.options)
-        places = indexable_places(batch, context.scoring.valid, alphabet)
-        residues = read_as_query(batch.searched())
-        query_of = np.repeat(np.arange(len(batch), dtype=np.int32), batch.lengths)
-        order = np.argsort(-alphabet.scores, axis=1, kind="stable").astype(np.int32)
-        scores = np.take_along_axis(alphabet.scores, order, axis=1)
-        starts = np.zeros(alphabet.words + 1, np.int64)
-        words = np.empty(alphabet.words + 1, np.int64)
-        capacity = 64 * len(places)
-        while True:
-            query, position = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
-            count = _table(residues, places, query_of, batch.offsets, alphabet.size, alphabet.codes, order, scores,
-                           alphabet.own_scores, alphabet.threshold, starts, query, position, words)
-            if count <= capacity:
-                break
-            capacity = int(count)
-        arrays: dict[str, np.ndarray] = {"starts": starts, "query": query[:count], "position": position[:count],
-                                         "codes": alphabet.codes}
-        context.count("entries", int(count))
+        arrays = word_table(context, batch, alphabet)
+        context.count("entries", len(arrays["query"]))
         return Index(KIND, "query", arrays, parameters_of(alphabet))

@@ -364,7 +364,6 @@ class DiagonalUngapped(TwoHitUngapped):
 
     name: ClassVar[str] = "diagonal-ungapped"
     backend: ClassVar[str] = "cuda"
-    records_on: ClassVar[str] = "host"
 
     def footprint(self, shape: Shape) -> Footprint:
         hits = hits_footprint(shape)
@@ -395,7 +394,8 @@ class DiagonalUngapped(TwoHitUngapped):
                                    what)):
             volume.arrived([0])
             names = ("query", "target", "query_pos", "target_pos")
-            hits = [cuda.to_device(np.ascontiguousarray(records.data[name])) for name in names]
+            hits = [records.data[name] if records.device == "cuda" else
+                    cuda.to_device(np.ascontiguousarray(records.data[name])) for name in names]
             heads, counts = cuda.device_array(count, np.int32), cuda.to_device(np.zeros(3, np.int64))
             with launching:
                 heads_kernel()[-(-count // THREADS), THREADS](*hits, heads, counts)

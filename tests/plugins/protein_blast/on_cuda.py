@@ -13,15 +13,18 @@ from dataclasses import replace
 import numpy as np
 from numba import cuda
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.backends import to_device
 from seqloom.core.context import Context
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
-from seqloom.plugins.common import diagonal_scan_cuda, diagonal_sieve_cuda, xdrop_cuda
+from seqloom.plugins.common import diagonal_scan_cuda, diagonal_sieve_cuda, radix_cuda, xdrop_cuda
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop import extend_score, extend_score_restricted
-from seqloom.plugins.protein_blast import gapped_cuda, hits_cuda, ungapped_cuda
+from seqloom.plugins.protein_blast import coarse_cuda, dfa_cuda, gapped_cuda, hits_cuda, ungapped_cuda
+from seqloom.plugins.protein_blast.dfa_cpu import NeighbourhoodDfaCpu
+from seqloom.plugins.protein_blast.dfa_reference import DfaHits
 from seqloom.plugins.protein_blast.diagonals_cpu import SegmentDiagonalsCpu
 from seqloom.plugins.protein_blast.diagonals_cuda import SegmentDiagonalsCuda
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals
@@ -43,6 +46,7 @@ if SIMULATED:
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     xdrop_cuda.THREADS = gapped_cuda.THREADS = 1
     ungapped_cuda.THREADS, hits_cuda.SORTING, hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS = 1, 4, 1, 1 << 10
+    radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD = 5, 2
     # Several groups of queries, and more diagonals than there is room for at first.
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.ROOM = 2, 2, 4
 
@@ -163,6 +167,35 @@ def check_ungapped() -> None:
                     assert expected[0].counters == expected[1].counters
 
 
+def check_coarse() -> None:
+    """A thread a target gives the segments of the reference: of two hits and of one, by a queue and dealt out; where
+    diagonals share places, segments take two attempts, and positions start anew in the midst."""
+    generator = np.random.default_rng(18)
+    usual = coarse_cuda.MOST_COUNTED, coarse_cuda.ROOM, coarse_cuda.THREADS_PER_PROCESSOR
+    longest, copies = (16, 2) if SIMULATED else (150, 300)
+    for case in range(2 if SIMULATED else 20):
+        queries = [drawn(generator, int(n), str(generator.choice(POOLS[:4])))
+                   for n in generator.integers(9, longest, 2)]
+        targets = [related(generator, queries[n % 2], 4) for n in range(copies)]
+        targets += ["", "A", queries[0] + drawn(generator, 30 if SIMULATED else 900, POOLS[1]) + queries[0]]
+        # What was last on a diagonal of one target is there when the next begins.
+        targets += [queries[n % 2][low : low + 6] for n in range(4) for low in (0, 2, 4)]
+        for window in (0, 4, 40):
+            context = with_automaton(context_of(queries, targets, int(generator.integers(8, 20)), window_size=window,
+                                                xdrop_ungap=float(generator.choice([2.0, 7.0]))))
+            hits = TwoHitDiagonalsCpu().run(sorted_by(context), WordHitsCpu().run(context, None))
+            expected = TwoHitUngapped().run(context, hits)
+            coarse_cuda.MOST_COUNTED = usual[0] if case % 2 else 100 if SIMULATED else 1200
+            coarse_cuda.ROOM = 1 if case % 2 else usual[1]
+            coarse_cuda.THREADS_PER_PROCESSOR = usual[2] if case % 2 else 1
+            for scores, shares in (("matrix", "queue"), ("pssm", "dealt")):
+                around = replace(context, counters=Counter())
+                stage = coarse_cuda.CoarseUngapped(coarse_cuda.CoarseOptions(scores, shares))
+                assert_same_records(expected, stage.run(around, None))
+                assert around.counters["extensions"] == context.counters["extensions"]
+    coarse_cuda.MOST_COUNTED, coarse_cuda.ROOM, coarse_cuda.THREADS_PER_PROCESSOR = usual
+
+
 def check_hits() -> None:
     """Binned hits are those of the reference that have a neighbour, in the order of diagonals, in whatever bins."""
     generator = np.random.default_rng(9)
@@ -176,8 +209,59 @@ def check_hits() -> None:
         expected = sorted_hits.take(near_another(sorted_hits, window)) if window else sorted_hits
         assert len(expected)
         around = replace(context, counters=Counter())
-        assert_same_records(expected, hits_cuda.BinnedHits(hits_cuda.BinOptions(num_bins=bins)).run(around, None))
+        found = hits_cuda.BinnedHits(hits_cuda.BinOptions(num_bins=bins)).run(around, None)
+        assert found.device == "cuda"
+        assert_same_records(expected, to_device(found, "host"))
         assert around.counters["hits"] == len(WordHits().run(context, None))
+        if window:  # they stay on the device for who extends them
+            assert_same_records(TwoHitUngapped().run(context, expected),
+                                ungapped_cuda.DiagonalUngapped().run(context, found))
+        for buffering in ("on", "off"):
+            around = replace(with_automaton(context), counters=Counter())
+            made = dfa_cuda.BinnedDfaHits(dfa_cuda.BinnedDfaOptions(num_bins=bins, buffering=buffering))
+            assert_same_records(expected, to_device(made.run(around, None), "host"))
+            assert around.counters["hits"] == len(WordHits().run(context, None))
+    # Keys that don't hold all targets: each block of them by itself.
+    whole, hits_cuda.SLOTS = hits_cuda.KeyLayout.of, 1
+    hits_cuda.KeyLayout.of = lambda queries, targets, *longest: (  # type: ignore[method-assign]
+        None if targets == len(context.targets) else whole(queries, targets, *longest))
+    found = hits_cuda.BinnedHits(hits_cuda.BinOptions(num_bins=bins)).run(context, None)
+    hits_cuda.KeyLayout.of = whole  # type: ignore[method-assign]
+    assert found.device == "host"
+    assert_same_records(expected, found)
+
+
+def with_automaton(context: Context) -> Context:
+    """The context with an automaton of words beside their table."""
+    words = NeighbourhoodDfaCpu().run(context, context.queries)
+    return replace(context, indexes={**context.indexes, words.kind: words})
+
+
+def check_automaton() -> None:
+    """Hits of the automaton in the order of the reference: all near, some of it, none; in several groups of targets;
+    of words of two and of four, and those of pairs and diagonals."""
+    generator = np.random.default_rng(19)
+    usual = dfa_cuda.GROUP_HITS, dfa_cuda.MOST_SHARED
+    queries = [drawn(generator, n, AMINO) for n in ((9, 12) if SIMULATED else (90, 517))]
+    targets = ["", "AC", *(related(generator, query, 5 if SIMULATED else 90) for query in queries
+                           for _ in range(1 if SIMULATED else 60)), queries[0] * 4, "X*", ""]
+    sizes: tuple[tuple[int, int], ...] = ((3, 11),) if SIMULATED else ((2, 9), (3, 11), (4, 18))
+    for size, threshold in sizes:
+        context = with_automaton(context_of(queries, targets, word_size=size, threshold=threshold))
+        expected = DfaHits().run(context, None)
+        assert len(expected) > 10
+        assert_same_records(WordHits().run(context, None), expected)
+        for dfa_cuda.GROUP_HITS, dfa_cuda.MOST_SHARED, buffering in (
+                (usual[0], 1 << 10, "on"), (5, 28**2 * 4, "on"), (5, usual[1], "on"), (usual[0], 0, "off")):
+            made = dfa_cuda.DfaHitsCuda(dfa_cuda.DfaOptions(buffering=buffering))
+            assert_same_records(expected, made.run(context, None))
+        diagonals = SegmentDiagonals().run(context, None)
+        assert_same_records(WordHits().run(context, diagonals), dfa_cuda.DfaHitsCuda().run(context, diagonals))
+    dfa_cuda.GROUP_HITS, dfa_cuda.MOST_SHARED = usual
+    if not SIMULATED:  # more than blocks usually have
+        context = with_automaton(context_of([drawn(generator, 2000, AMINO)], targets))
+        assert dfa_cuda.Automaton(context.index("neighbourhood-dfa"), 0, True).buffers.nbytes > 48 << 10
+        assert_same_records(DfaHits().run(context, None), dfa_cuda.DfaHitsCuda().run(context, None))
 
 
 def sorted_by(context: Context) -> Context:
@@ -247,6 +331,13 @@ def check_pipeline() -> None:
     # The paper's stages, without the scan.
     assert_same_hits(wanted, run_pipeline(
         "blastp", *sequences, options, backend="cuda", settings=["seed.words.num_bins=2"],
+        stages=["index.words=neighbourhood-dfa", "seed.words=binned-dfa-hits"]))
+    assert_same_hits(wanted, run_pipeline(
+        "blastp", *sequences, options, backend="cuda",
+        settings=["seed.words.enabled=no", "sort.diagonal.enabled=no"],
+        stages=["index.words=neighbourhood-dfa", "extend.ungapped=coarse-ungapped"]))
+    assert_same_hits(wanted, run_pipeline(
+        "blastp", *sequences, options, backend="cuda", settings=["seed.words.num_bins=2", "sort.diagonal.enabled=no"],
         stages=["seed.words=binned-hits", "extend.ungapped=diagonal-ungapped"]))
 
 
@@ -268,7 +359,9 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 
 CHECKS = {"diagonals": check_diagonals, "sieve": check_sieve, "limits": check_limits, "devices": check_devices,
-          "ungapped": check_ungapped, "gapped": check_gapped, "hits": check_hits, "pipeline": check_pipeline}
+          "ungapped": check_ungapped, "gapped": check_gapped, "coarse": check_coarse, "hits": check_hits,
+          "automaton": check_automaton, "pipeline": check_pipeline}
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

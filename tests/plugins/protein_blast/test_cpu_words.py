@@ -10,6 +10,8 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.records import Seeds
 from seqloom.core.sequences import Intervals, SequenceBatch
+from seqloom.plugins.protein_blast.dfa_cpu import DfaHitsCpu, NeighbourhoodDfaCpu, first_alike
+from seqloom.plugins.protein_blast.dfa_reference import DfaHits, NeighbourhoodDfa
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals
 from seqloom.plugins.protein_blast.index_cpu import NeighbourhoodWordsCpu
 from seqloom.plugins.protein_blast.index_reference import NeighbourhoodWords
@@ -73,6 +75,47 @@ def test_word_hits(texts: tuple[list[str], list[str]], mask: list | None, soft: 
     pairs = UngappedScan().run(context, None)
     same(WordHits, WordHitsCpu, context, pairs, order=HIT)
     same(WordHits, WordHitsCpu, context, SegmentDiagonals().run(context, pairs), order=HIT)
+
+
+AUTOMATA = st.sampled_from([(2, 8), (3, 11), (3, 9)])
+
+
+@settings(max_examples=40, deadline=None)
+@given(related(), masks, st.booleans(), AUTOMATA, st.integers(1, 60), st.sampled_from(MATRICES))
+def test_the_automaton(texts: tuple[list[str], list[str]], mask: list | None, soft: bool, size: tuple[int, int],
+                       cutoff: int, matrix: str) -> None:
+    """Its arrays, and the hits of all targets, of pairs and of diagonals; in the order of the table's hits."""
+    queries = masked(texts[0], mask, soft)
+    context = context_of(queries, texts[1], cutoff, word_size=size[0], threshold=size[1], matrix=matrix)
+    assert_same_automaton(context)
+    words = NeighbourhoodDfaCpu().run(context, queries)
+    context = replace(context, indexes={**context.indexes, words.kind: words})
+    assert_same_records(WordHits().run(context, None), same(DfaHits, DfaHitsCpu, context))
+    pairs = UngappedScan().run(context, None)
+    assert_same_records(WordHits().run(context, pairs), same(DfaHits, DfaHitsCpu, context, pairs))
+    diagonals = SegmentDiagonals().run(context, pairs)
+    assert_same_records(WordHits().run(context, diagonals), same(DfaHits, DfaHitsCpu, context, diagonals))
+
+
+def assert_same_automaton(context: Context) -> None:
+    wanted = NeighbourhoodDfa().run(context, context.queries)
+    found = NeighbourhoodDfaCpu().run(context, context.queries)
+    assert wanted.kind == found.kind and wanted.parameters == found.parameters
+    assert set(wanted.arrays) == set(found.arrays)
+    for name in wanted.arrays:
+        assert wanted[name].dtype == found[name].dtype and np.array_equal(wanted[name], found[name]), name
+
+
+def test_automata_of_long_words_and_of_none() -> None:
+    for texts in (["MKWWCHFWAVLXX*WWPG", "", "WWWWWWWW"], [""], ["AC"]):
+        assert_same_automaton(context_of(texts, [], word_size=4, threshold=18))
+
+
+def test_lists_that_are_alike() -> None:
+    lists = [[], [3], [1, 2], [3], [], [1, 2, 3], [1, 2], [2, 1], [-5], [-5]] * 40
+    starts = np.cumsum([0, *map(len, lists)])
+    values = np.array([value for one in lists for value in one])
+    assert first_alike(starts, values).tolist() == [lists.index(one) for one in lists]
 
 
 def test_words_of_five_on_diagonals() -> None:

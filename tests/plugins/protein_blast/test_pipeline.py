@@ -78,6 +78,7 @@ def test_restricted_and_masked_searches_neither(data):
 def test_the_automaton_finds_the_same(data):
     stages = ["index.words=neighbourhood-dfa", "seed.words=dfa-hits"]
     assert_same_hits(run(data), run_pipeline("blastp", *data, stages=stages))
+    assert_same_hits(run(data), run_pipeline("blastp", *data, backend="cpu", stages=stages))  # on diagonals
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 1e-3, "seg": "yes"}, {"evalue": 1000, "soft_masking": True},

@@ -7,7 +7,7 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.index import Index
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.common.matrices import protein_matrix
-from seqloom.plugins.protein_blast.dfa_reference import transitions, walk
+from seqloom.plugins.protein_blast.dfa_reference import automaton, following, walk
 from seqloom.plugins.protein_blast.index_reference import KIND, neighbourhood_table, neighbours, parameters_of
 from seqloom.plugins.protein_blast.options import BlastpOptions
 from seqloom.plugins.protein_blast.seed_reference import word_hits
@@ -25,8 +25,12 @@ def words_of(word_size: int, threshold: float) -> WordAlphabet:
 
 def index_of(queries: SequenceBatch, alphabet: WordAlphabet) -> Index:
     arrays = neighbourhood_table(queries, np.ones(len(queries), bool), alphabet)
-    arrays["transitions"] = transitions(2)
     return Index(KIND, "query", arrays, parameters_of(alphabet))
+
+
+def automaton_of(queries: SequenceBatch, alphabet: WordAlphabet) -> Index:
+    arrays = automaton(index_of(queries, alphabet).arrays, queries.offsets, alphabet.size)
+    return Index("neighbourhood-dfa", "query", arrays, parameters_of(alphabet))
 
 
 @settings(max_examples=25, deadline=None)
@@ -61,16 +65,30 @@ def test_hits_are_all_pairs_of_words_that_score_enough(query_texts, target_texts
                     if MATRIX[ours, theirs].sum() >= threshold or (ours == theirs).all():
                         expected.add((query, i, target, j))
     index = index_of(queries, words_of(word_size, threshold))
-    index.arrays["transitions"] = transitions(word_size)
     found = list(zip(*(column.tolist() for column in word_hits(index, targets)), strict=True))
     assert len(found) == len(set(found)) and set(found) == expected
     assert [hit[2:] for hit in found] == sorted(hit[2:] for hit in found)
+    states = automaton_of(queries, words_of(word_size, threshold))
     walked = [
         (query, query_pos, place, target_pos)
         for place in range(len(targets))
-        for query, query_pos, target_pos in walk(index, targets[place].tobytes())
+        for query, query_pos, target_pos in walk(states, targets[place].tobytes())
     ]
     assert walked == found
+
+
+def test_the_automaton_keeps_what_differs_once():
+    """The paper's figure 2 with exact words: BABBC read by CBABB; no list and no row is there twice."""
+    index = automaton_of(SequenceBatch.of(PROTEIN, ["KCKKWKCK"]), words_of(3, 1000))
+    assert walk(index, PROTEIN.encode("WKCKK").tobytes()) == [(0, 4, 0), (0, 0, 1), (0, 5, 1), (0, 1, 2)]
+    states, words, overflow = index["states"], index["words"].reshape(-1, 28), index["overflow"].tolist()
+    assert overflow == [0, 2, 0, 5]  # KCK alone has two positions
+    assert len(words) == len(np.unique(words, axis=0)) == 6  # behind CK, KC, KK, KW, WK, and behind all others
+    assert states[:, 0].max() == 28 * 5 and np.array_equal(states[:, 1], following(3))
+    place = {letter: PROTEIN.letters.index(letter) for letter in "CKW"}
+    assert following(3)[28 * place["W"] + place["K"]] == 28 * place["K"]
+    repeated = automaton_of(SequenceBatch.of(PROTEIN, ["WWWWW"]), words_of(3, 20))
+    assert np.count_nonzero(repeated["words"]) > 10 and repeated["overflow"].tolist() == [0, 3, 0, 1, 2]
 
 
 def test_words_keep_out_of_masked_stretches_and_of_neighbours():

@@ -1,0 +1,37 @@
+"""Loads of what no kernel that runs writes to, by way of the cache for data that are read only.
+
+CUDA C++ calls such arrays ``const __restrict__``. numba says nothing of the kind of its arrays, so that the instruction
+(``ld.global.nc``) is asked for by name.
+"""
+
+from typing import Any
+
+from numba import types
+
+from ..kernels.packed16 import SIMULATED
+
+if not SIMULATED:
+    from llvmlite import ir
+    from numba.core.cgutils import create_struct_proxy
+    from numba.cuda.extending import intrinsic as _intrinsic
+
+    intrinsic: Any = _intrinsic
+
+    @intrinsic
+    def read_only(typing_context, array, place):
+        """``array[place]`` of an i4 array in global memory that lies whole, which nobody writes to meanwhile."""
+
+        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            word, long = ir.IntType(32), ir.IntType(64)
+            begin = builder.ptrtoint(create_struct_proxy(signature.args[0])(context, builder, values[0]).data, long)
+            address = builder.add(begin, builder.mul(values[1], ir.Constant(long, 4)))
+            code = ir.InlineAsm(ir.FunctionType(word, [long]),
+                                "{.reg .u64 t; cvta.to.global.u64 t, $1; ld.global.nc.b32 $0, [t];}", "=r,l")
+            return builder.call(code, [address])
+
+        return types.int32(array, types.int64), build
+
+else:
+
+    def read_only(array, place):
+        return array[place]
