@@ -12,11 +12,8 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape, option
 
 from .fm_index import KIND, unpacked
-from .fm_seed_reference import text_starts
+from .fm_seed_reference import PLACES, text_starts
 from .seed_reference import Strand, in_order, seeds_of, strand_of, strands_together
-
-PLACES = ("device", "host")
-"""Where places of rows that a device found are looked up."""
 
 
 @dataclass(frozen=True)
