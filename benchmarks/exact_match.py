@@ -27,6 +27,7 @@ _ROUNDS = 3
 _LENGTH = 20
 _COPIES = 20
 """Mutated copies of the genome, whose index searches map."""
+_READS = 100_000
 
 
 def genomes() -> tuple[str, str]:
@@ -75,6 +76,7 @@ def measure() -> Iterator[Timing]:
     yield from _mapped(residues[0])
     yield from _suffix_arrays(*residues)
     yield from _indexes(residues[0])
+    yield from _look_ups(residues[0])
     yield from _sorters(np.concatenate(residues))
 
 
@@ -132,6 +134,41 @@ def _indexes(residues: np.ndarray) -> Iterator[Timing]:
                 [stored] = stored_indexes(database)
                 yield Timing(f"{what}: read", best(  # type: ignore[misc]
                     lambda database=database, stored=stored: read_piece(database, stored, stored.pieces[0])))
+
+
+def _look_ups(residues: np.ndarray) -> Iterator[Timing]:
+    """Reads and matches by FM-index and by compressed suffix array, one thread; bits a base of each."""
+    from seqloom.core.alphabet import NUCLEOTIDE
+    from seqloom.core.context import Context
+    from seqloom.core.sequences import SequenceBatch
+    from seqloom.plugins.exact_match.compressed_array_cpu import CompressedArrayCpu
+    from seqloom.plugins.exact_match.compressed_array_reference import CompressedArrayOptions
+    from seqloom.plugins.exact_match.compressed_seed_cpu import CompressedMatchesCpu, CompressedQueriesCpu
+    from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
+    from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
+    from seqloom.plugins.exact_match.options import MatchOptions, StrandOptions
+    from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
+
+    rng = np.random.default_rng(4)
+    targets = SequenceBatch.of(NUCLEOTIDE, [residues.tobytes().decode()])
+    starts = rng.integers(0, len(residues) - 100, _READS)
+    changed = np.where(rng.random(len(residues), np.float32) < 0.02, rng.permutation(residues), residues)
+    reads = SequenceBatch.of(NUCLEOTIDE, [changed[start : start + 100].tobytes().decode() for start in starts])
+    whole = SequenceBatch.of(NUCLEOTIDE, [changed.tobytes().decode()])
+    stages = [("FM-index", FmIndexCpu(), WholeQueriesCpu(), FmMatchesCpu())]
+    stages += [(f"compressed suffix array, block {block}, sample {sample}",
+                CompressedArrayCpu(CompressedArrayOptions(block, sample)), CompressedQueriesCpu(),
+                CompressedMatchesCpu()) for block, sample in ((32, 8), (128, 32))]
+    for what, make, whole_queries, matches in stages:
+        index = make.run(Context(), targets)
+        indexes, note = {index.kind: index}, f"{8 * index.nbytes / len(residues):.1f} bits a base"
+        yield Timing(f"{what}: built", best(lambda make=make: make.run(Context(), targets)), note)  # type: ignore[misc]
+        for stage, name, queries, options in (
+                (whole_queries, f"{_READS:,} reads of 100", reads, StrandOptions()),
+                (matches, "all matches of 20", whole, MatchOptions(length=_LENGTH, maxmatch=True))):
+            context = Context(queries=queries, targets=targets, indexes=indexes, options=options)
+            yield Timing(f"{what}: {name}", best(
+                lambda stage=stage, context=context: stage.run(context, None)), note)  # type: ignore[misc]
 
 
 def _suffix_arrays(residues: np.ndarray, other: np.ndarray) -> Iterator[Timing]:

@@ -58,10 +58,12 @@ class Layout(NamedTuple):
     Attributes:
         places: sampled suffixes, so that places of rows are looked up there.
         text: the symbols of the text.
+        text_on_host: whether the host needs these symbols for what the device finds.
     """
 
     places: bool = True
     text: bool = False
+    text_on_host: bool = False
 
 
 class DeviceTables(NamedTuple):

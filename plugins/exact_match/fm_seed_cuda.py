@@ -4,18 +4,25 @@ The search is the host's, compiled for the device. Every part writes its first m
 many there are; those that have more are searched once more, with room for all. Index and queries that exceed the
 devices' memory are cut (``partition_cuda.py``), and matches of parts are made matches of the text on the host
 (``parted_matches.py``).
+
+Where places are the host's, as in A. Drozd's thesis (3.5), the device has the transform alone: it gives every stretch
+of the query that occurs, and the rows that begin with it, of which the host makes matches by its text and suffixes.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numba import uint64
+from seqloom.core.backends import with_capacity
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel, launching
 from seqloom.core.cuda.transfer import to_host
+from seqloom.core.engine.threads import run_tasks
 from seqloom.core.errors import BudgetError
+from seqloom.core.kernels.jit import kernel as host_kernel
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.stages import LARGE_BATCH, Footprint, Shape
 from seqloom.plugins.exact_match import fm_seed_cpu as host
@@ -23,12 +30,12 @@ from seqloom.plugins.exact_match import fm_seed_cpu as host
 from . import partition_cuda
 from .fm_index import KIND, IndexPart, tables_of
 from .fm_search_cuda import FUNCTIONS, DeviceTables, Layout, cuda, device_functions
-from .fm_seed_cpu import FmMatchesCpu
+from .fm_seed_cpu import FmMatchesCpu, _all_at, _cover
 from .parted_matches import crossing_matches, joined_matches, whole_matches
 from .partition import Costs, Split
 from .partition_cuda import Lane, Partition, PartSearch, QueryPart, Room, machine_costs
 from .seed_reference import Strand
-from .symbols import target_text
+from .symbols import NEVER, target_text
 
 _THREADS = 64
 _PARTS = 1 << 17  # of a query that are searched at a time, at most
@@ -38,6 +45,9 @@ OVERLAP = 1 << 16
 """Residues that a part of the index reaches into the next, at least."""
 
 _search = device_functions(host._longest, host._put, host._cover, host._all_at, host._search, **FUNCTIONS)["_search"]
+_is_plain, _mapped_base, _extended = FUNCTIONS["is_plain"], FUNCTIONS["mapped_base"], FUNCTIONS["extended"]
+_NEVER = int(NEVER)
+_U64 = np.uint64
 
 
 @kernel()
@@ -59,6 +69,69 @@ def _match(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, text
 
 
 @kernel()
+def _occur(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, text, query, length, bounds, chosen, unique,
+           ends, counts, out):
+    """Count the stretches that occur, and write where those begin that have room, their first row, and the one behind
+    their last. Arguments as of ``_match``."""
+    n = cuda.grid(1)
+    if n >= len(chosen):
+        return
+    n = chosen[n]
+    start, found, room = bounds[n], ends[n], ends[n + 1]
+    while start < bounds[n + 1] and start + length <= uint64(len(query)):
+        place = start + length
+        low, high = uint64(0), uint64(symbols[len(symbols) - 1, 0])
+        while low < high and place > start:
+            place -= uint64(1)
+            symbol = query[place]
+            code = codes[symbol]
+            if symbol == _NEVER:
+                high = low
+            elif _is_plain(blocks, shift, code, low, high):
+                low = _mapped_base(blocks, shift, code, low)
+                high = _mapped_base(blocks, shift, code, high)
+            else:
+                low, high = _extended(symbols, blocks, odd_rows, shift, packed, uint64(symbol), low, high)
+        if low < high:
+            if found < room:
+                out[found, 0], out[found, 1], out[found, 2] = start, low, high
+            found += 1
+            start += uint64(1)
+        else:
+            start = place + uint64(1)
+    counts[n] = found - ends[n]
+
+
+@host_kernel
+def _matches_of(fm, text, query, length, stretches, at, begin, stop, unique, out):
+    """Write the matches that begin from ``begin`` on and before ``stop``, as ``fm_seed_cpu._search`` does.
+
+    Args:
+        stretches: i8[n, 3], all that occur, by place in the query, with their first row and the one behind their last.
+        at: the first of them that doesn't begin before ``begin``.
+    """
+    found, wanted, least, reach = _U64(0), begin, begin, _U64(0)
+    for n in range(at, len(stretches)):
+        start, low, high = _U64(stretches[n, 0]), _U64(stretches[n, 1]), _U64(stretches[n, 2])
+        if start < wanted:
+            continue
+        if start > wanted:  # what was wanted doesn't occur
+            least = start
+        if least >= stop:
+            break
+        if unique:
+            first, end, found = _cover(fm, text, query, start, length, low, high, begin, stop, out, found)
+            least = first + _U64(1)
+            wanted = max(least, end + _U64(1) - length)
+            continue
+        if high - low > _U64(1) or start + length > reach:  # else it is inside of a match, and occurs nowhere else
+            found, end, _ = _all_at(fm, text, query, start, length, low, high, out, found)
+            reach = max(reach, end)
+        least = wanted = start + _U64(1)
+    return found
+
+
+@kernel()
 def _gather(rows, first, counts, starts, out):
     """Copy the matches of parts that had room, ``first`` at most for each, to where those of each part start."""
     part = cuda.grid(1)
@@ -74,6 +147,7 @@ class _Search(PartSearch):
     layout = Layout(places=True, text=True)
     query_bytes = 0
     row_bytes = 24
+    search = _match
 
     def __init__(self, context: Context, strands: Sequence[Strand], room: Room) -> None:
         super().__init__(context, strands, room)
@@ -93,7 +167,11 @@ class _Search(PartSearch):
         for begin in range(0, len(bounds) - 1, each):
             self.check()
             found += self._matches(lane, (*there, sent["query"], self._length), bounds[begin : begin + each + 1])
-        return np.concatenate(found) + np.array([first, 0, 0])
+        return self.finished(np.concatenate(found), part, queries) + np.array([first, 0, 0])
+
+    def finished(self, rows: np.ndarray, part: IndexPart, queries: QueryPart) -> np.ndarray:
+        """Matches of what kernels gave, in places of the stretch of the strand that they were sent."""
+        return rows
 
     def _matches(self, lane: Lane, given: tuple[Any, ...], bounds: np.ndarray) -> Iterator[np.ndarray]:
         """Matches that begin between some bounds, in pieces."""
@@ -129,8 +207,36 @@ class _Search(PartSearch):
         blocks, threads = _grid(len(chosen))
         counts = lane.array("counts", len(ends) - 1, np.int64)
         with launching:
-            _match[blocks, threads, lane.work](*given, bounds, lane.send("chosen", chosen), self._unique,
+            type(self).search[blocks, threads, lane.work](*given, bounds, lane.send("chosen", chosen), self._unique,
                                                lane.send("ends", ends), counts, out)
+
+
+class _RangeSearch(_Search):
+    """The same, with stretches and rows from the device and matches made of them on the host."""
+
+    layout = Layout(places=False, text_on_host=True)
+    search = _occur
+
+    def finished(self, rows: np.ndarray, part: IndexPart, queries: QueryPart) -> np.ndarray:
+        first, last = self.span(queries)
+        query = self.strands[queries.strand].symbols[first:last]
+        inner = rows[np.linspace(0, len(rows), 4 * self.threads + 1).astype(int)[1:-1], 0] if len(rows) else rows[:, 0]
+        bounds = np.unique(np.concatenate([[1], inner, [len(query)]]))
+
+        def some(task: tuple[int, int]) -> np.ndarray:
+            begin, stop = task
+            at = int(np.searchsorted(rows[:, 0], begin))
+
+            def launch(capacity: int) -> tuple[int, np.ndarray]:
+                out = np.empty((capacity, 3), np.int64)
+                count = int(_matches_of(part.fm, part.text, query, self._length, rows, at, _U64(begin), _U64(stop),
+                                        self._unique, out))
+                return count, out[:count]
+
+            self.check()
+            return with_capacity(launch, (stop - begin) // 16 + 1024)
+
+        return np.concatenate([rows[:0], *run_tasks(self.threads, some, list(pairwise(bounds.tolist())))])
 
 
 def _grid(count: int) -> tuple[int, int]:
@@ -161,7 +267,10 @@ class FmMatchesCuda(FmMatchesCpu):
 
     def _partition(self, context: Context, strands: Sequence[Strand], room: Room | None = None) -> Partition:
         """Of a search; what parts of the index have in common can't be shorter than a match."""
-        return Partition(context, strands, _Search, _overlap(context), room)
+        return Partition(context, strands, self._search(), _overlap(context), room)
+
+    def _search(self) -> type[PartSearch]:
+        return _Search if self.options.places == "device" else _RangeSearch
 
     def _joined(self, context: Context, strands: Sequence[Strand], parts: list[IndexPart],
                 found: list[tuple[QueryPart, IndexPart, np.ndarray]]) -> list[np.ndarray]:
@@ -185,8 +294,9 @@ class FmMatchesCuda(FmMatchesCpu):
             room = Room(1 << 62, partition_cuda.MOST_ROWS)
             return self._partition(replace(small, options=context.options), strands, room).met(split, parts)
 
-        return machine_costs(context, self.options.costs, f"matches, {context.options.mode()}", _Search.query_bytes,
-                             look_up)
+        on_host = "" if self.options.places == "device" else ", places on the host"
+        return machine_costs(context, self.options.costs, f"matches, {context.options.mode()}{on_host}",
+                             _Search.query_bytes, look_up)
 
 
 def _overlap(context: Context) -> int:

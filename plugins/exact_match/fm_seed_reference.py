@@ -17,6 +17,8 @@ from .seed_reference import Strand, in_order, matches, seeds_of, strand_of, stra
 from .suffix_array import occurrence_counts
 
 _BUCKET = 32
+PLACES = ("device", "host")
+"""Where places of rows that a device found are looked up."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,9 @@ class FmMatchOptions:
 
     costs: str = option("kept", "of a device, by which work that exceeds its memory is cut: kept (measured once), "
                         "anew, or nanoseconds to look up and to copy a byte, as 0.03,0.02")
+    places: str = option("device", "where rows that a device found become matches: device, or host, which leaves the "
+                         "device's memory to the transform alone: for texts of more than twice the size",
+                         choices=PLACES)
 
     def check(self) -> None:
         if self.costs not in ("kept", "anew"):

@@ -254,7 +254,7 @@ class Partition:
         fm = tables_of(index)
         size = int(fm.symbols[-1, 0])
         text = np.empty(size, np.uint8)
-        if count > 1 or self._search.layout.text:
+        if count > 1 or self._search.layout.text or self._search.layout.text_on_host:
             text = target_text(context.targets, acgt_only=False)[0]
         if count == 1:
             self._whole = [IndexPart(fm, 0, size, text)]

@@ -29,7 +29,7 @@ def wrong_fm_index(batch: SequenceBatch, index: Index, parameters: Mapping[str, 
     residues, rows = batch.alphabet, batch.total_residues + len(batch)
     codes, kind = symbol_codes(residues), row_type(rows)
     marked = parameters["sample"] > 1
-    what = _unlike(index, parameters, {
+    what = unlike(index, parameters, {
         "symbols": (np.dtype(np.int64), (len(codes), 3)),
         "blocks": (np.dtype(np.uint64), block_shape(rows, residues, parameters["bucket"])),
         "odd_rows": (kind, (-1,)), "samples": (kind, (-(-rows // parameters["sample"]),)),
@@ -53,7 +53,7 @@ def wrong_fm_index(batch: SequenceBatch, index: Index, parameters: Mapping[str, 
         sound = _sound_bytes(index["blocks"], shift, _U64(rows), running)
     if not sound or not np.array_equal(running, symbols[having + 1, SMALLER].astype(np.uint64)):
         return "its counts of residues make no sense"
-    if not _sound_samples(index["samples"], index["marks"], _U64(rows), _U64(parameters["sample"])):
+    if not sound_samples(index["samples"], index["marks"], _U64(rows), _U64(parameters["sample"])):
         return "its places make no sense"
     return ""
 
@@ -63,7 +63,7 @@ def wrong_minimizers(batch: SequenceBatch, index: Index, parameters: Mapping[str
     text = batch.total_residues + len(batch) + 1
     kind, count = row_type(text), len(index.arrays.get("place", ()))
     bits, fine = table_bits(count)
-    what = _unlike(index, parameters, {
+    what = unlike(index, parameters, {
         "text": (np.dtype(np.uint8), (text,)), "starts": (np.dtype(np.int64), (len(batch),)),
         "head": (kind, ((1 << bits) + 1,)), "place": (kind, (-1,)), "sieve": (np.dtype(np.uint8), (1 << (fine - 3),)),
     }) or _wrong_text(batch, index["text"][1:], index["starts"] - 1)
@@ -83,7 +83,7 @@ def wrong_suffix_array(batch: SequenceBatch, index: Index, parameters: Mapping[s
     """Of ``suffix-array``: all of it is what its text gives."""
     rows, symbols = batch.total_residues + len(batch), end(batch.alphabet) + 1
     kind = suffix_type(rows)
-    what = _unlike(index, parameters, {
+    what = unlike(index, parameters, {
         "text": (np.dtype(np.uint8), (rows,)), "starts": (np.dtype(np.int64), (len(batch),)),
         "suffixes": (kind, (rows,)), "bwt": (np.dtype(np.uint8), (rows,)),
         "smaller": (np.dtype(np.int64), (symbols + 1,)),
@@ -111,7 +111,8 @@ def wrong_suffix_array(batch: SequenceBatch, index: Index, parameters: Mapping[s
     return ""
 
 
-def _unlike(index: Index, parameters: Mapping[str, Any], layout: Mapping[str, Any]) -> str:
+def unlike(index: Index, parameters: Mapping[str, Any], layout: Mapping[str, Any]) -> str:
+    """How parameters, arrays and their types differ from what they should be; empty if they don't."""
     if dict(index.parameters) != dict(parameters):
         return "it was made in another way than it says"
     return index.unlike(layout)
@@ -198,7 +199,7 @@ def _sound_bytes(blocks, shift, rows, running):
 
 
 @kernel
-def _sound_samples(samples, marks, rows, sample):
+def sound_samples(samples, marks, rows, sample):
     """Whether as many rows are marked as there are samples, which are the places that they should be, in any order."""
     found = _U64(len(samples))
     if len(marks):
@@ -229,4 +230,4 @@ def _sound_counts(bwt, counts, bucket, running):
     return True
 
 
-__all__ = ["wrong_fm_index", "wrong_minimizers", "wrong_suffix_array"]
+__all__ = ["sound_samples", "unlike", "wrong_fm_index", "wrong_minimizers", "wrong_suffix_array"]

@@ -219,7 +219,7 @@ def located(fm: Tables, lows: np.ndarray, highs: np.ndarray,
     return numbers, places.view(np.int64)
 
 
-def _pays(residues: int, text: int) -> bool:
+def pays(residues: int, text: int) -> bool:
     """Whether to read the text, and not its index alone, pays for so many residues of queries."""
     return residues >= max(_MANY, text // 8)
 
@@ -233,14 +233,14 @@ class WholeQueriesCpu(WholeQueries):
     def footprint(self, shape: Shape) -> Footprint:
         text = shape.target_residues + shape.targets
         # Residues as they are stored, and in symbols twice, where they are looked at.
-        compared = 3 * text if _pays(2 * shape.query_residues, text) else 0
+        compared = 3 * text if pays(2 * shape.query_residues, text) else 0
         return Footprint(host=8 * shape.query_residues + 128 * shape.queries + compared)
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
         index, lengths = context.index(KIND), context.queries.lengths.astype(np.uint64)
         fm, residues = tables_of(index), context.queries.total_residues * len(strands)
         codes, words, text = codes_of(fm), word_table(index, int(lengths.max(initial=0)), residues), _NOTHING
-        if _pays(residues, int(fm.symbols[-1, SMALLER])):
+        if pays(residues, int(fm.symbols[-1, SMALLER])):
             text = text_of(index, context.targets)
 
         def part(task: tuple[Strand, int]) -> tuple[np.ndarray, np.ndarray]:

@@ -12,11 +12,8 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape, option
 
 from .fm_index import KIND, unpacked
-from .fm_seed_reference import text_starts
+from .fm_seed_reference import PLACES, text_starts
 from .seed_reference import Strand, in_order, seeds_of, strand_of, strands_together
-
-PLACES = ("device", "host")
-"""Where places of rows that a device found are looked up."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class WholeQueries(SeedStage):
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each strand, i8[n] numbers of queries in the batch and places of the text where they occur."""
-        text, suffixes, _ = unpacked(context.index(KIND))
+        text, suffixes = self.read_back(context)
         whole = text.tobytes()
         found = []
         for strand in strands:
@@ -88,9 +85,13 @@ class WholeQueries(SeedStage):
             found.append((table[:, 0], table[:, 1]))
         return found
 
+    def read_back(self, context: Context) -> tuple[np.ndarray, np.ndarray]:
+        """u1[n] text and i8[n] suffix array, from the index."""
+        return unpacked(context.index(KIND))[:2]
+
 
 def _behind(text: bytes, suffixes: np.ndarray, residues: bytes, upper: bool) -> int:
-    """The first row whose suffix is not less than ``letters``, or, with ``upper``, doesn't begin with less or equal."""
+    """The first row whose suffix is not less than ``residues``; with ``upper``, whose begin is greater."""
     low, high = 0, len(suffixes)
     while low < high:
         row = (low + high) // 2

@@ -156,6 +156,12 @@ for devices, memory, mode in ((1, None, "mum"), (1, 4300, "mum"), (3, 4300, "max
     found = FmMatchesCuda(FmMatchesCuda.Options(costs="1,0.001")).run(context, None)
     assert_same_records(wanted, found)
     splits.add((counters["index_parts"] > 1, counters["query_parts"] > 1))
+    parts = counters["index_parts"]
+    fm_search_cuda.forget()
+    counters.clear()
+    found = FmMatchesCuda(FmMatchesCuda.Options(costs="1,0.001", places="host")).run(context, None)
+    assert_same_records(wanted, found)
+    assert parts == 1 or counters["index_parts"] < parts, (parts, counters)
     fm_search_cuda.forget()
 assert splits == {(False, False), (True, True)}, splits
 print("equal")
@@ -200,6 +206,8 @@ for residues, alphabet, options in (("ACGT", NUCLEOTIDE, dict(both=True)), ("ACG
             context = Context(queries=queries, targets=targets, indexes={"fm-index": index}, options=chosen)
             wanted = FmMatchesCpu().run(context, None)
             assert_same_records(wanted, FmMatchesCuda().run(context, None))
+            on_host = FmMatchesCuda(FmMatchesCuda.Options(places="host"))
+            assert_same_records(wanted, on_host.run(context, None))
             found += len(wanted)
 assert found > 300, found
 print("equal")

@@ -16,10 +16,13 @@ from seqloom.indexes import build_index
 
 MUM = ({"length": 20, "maxmatch": True}, {"length": 20, "mum": True})
 SUFFIXES = ("index.references=suffix-array", "seed.matches=maximal-matches")
+PSI = "index.references=compressed-suffix-array"
 USERS = {
     "fm-index": [("exact", {}), *(("mum", options) for options in MUM)],
     "minimizer-index": [("mum", options) for options in MUM],
     "suffix-array": [("mum", {**options, "stages": SUFFIXES}) for options in MUM],
+    "compressed-suffix-array": [("exact", {"stages": (PSI, "seed.queries=compressed-queries")}), *(
+        ("mum", {**options, "stages": (PSI, "seed.matches=compressed-matches")}) for options in MUM)],
 }
 KINDS = [(plugin, letters) for plugin in USERS for letters in ("ACGT", "ACDEFGHIKLMNPQRSTVWY")]
 UNKNOWN = {"text", "odd_rows", "marks", "place", "sieve"}
