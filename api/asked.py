@@ -19,8 +19,8 @@ from .core.pipeline import Plan
 from .core.units import parse_bytes
 from .database import Database
 from .installed import registry
-from .masking import check_learned
-from .opening import DatabaseInput
+from .masking import check_needed
+from .opening import DatabaseInput, database_path
 from .queries import QueryInput
 from .storage.sequences.sources import Pick
 
@@ -101,14 +101,11 @@ def found_databases(databases: Iterable[DatabaseInput]) -> tuple[DatabaseInput, 
 
 def _named(text: str) -> list[str]:
     """The files that BLAST's ``-db`` means: one, also without its ending, or several between blanks."""
-    def path(name: str) -> str:
-        return f"{name}.duckdb" if not os.path.exists(name) and os.path.isfile(f"{name}.duckdb") else name
-
     def is_there(name: str) -> bool:
         return os.path.exists(name) or inputs.claiming_reader(name, registry()) is not None
 
-    parts = [path(part) for part in text.split()]
-    whole = path(text)
+    parts = [database_path(part) for part in text.split()]
+    whole = database_path(text)
     return parts if len(parts) > 1 and not is_there(whole) and all(map(is_there, parts)) else [whole]
 
 
@@ -155,10 +152,10 @@ def data_share(budget: int | None) -> int | None:
 
 
 def check_maskers(plan: Plan) -> None:
-    """Refuse what a masker has learned of other sequences."""
+    """Refuse what a masker has learned of other sequences, or can't search."""
     for request in plan.family.masking(plan.options):
         kind = registry().masker(request.masker)
-        check_learned(kind(kind.Options(**request.options)))
+        check_needed(kind(kind.Options(**request.options)))
 
 
 def check_possible(plan: Plan, cluster: Any) -> None:

@@ -1,19 +1,22 @@
 """Masking as a tool of its own: what a masker finds in a file, as intervals or as masked sequences."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .core.alphabet import Alphabet, alphabet
+from .core.engine.masking import ready
 from .core.errors import CompositionError, InputError, UsageError
 from .core.options import build_options
 from .core.output_files import is_database
 from .core.progress import Progress
 from .core.sequences import SequenceBatch
 from .core.stages import Masker
-from .inputs import begin_reading, read_sequences
+from .inputs import begin_reading, is_stream, read_sequences
 from .installed import registry
+from .opening import database_path
 
 RESIDUES = 4 << 20
 """Residues of a database that are read at once, about."""
@@ -28,8 +31,22 @@ def made(masker: str, options: Mapping[str, Any] | None = None) -> Masker:
     """
     kind = registry().masker(masker)
     chosen = kind(build_options(kind.Options, options or {}, masker))
-    check_learned(chosen)
-    return chosen
+    check_needed(chosen)
+    return ready(chosen, registry())
+
+
+def check_needed(masker: Masker) -> None:
+    """Refuse a masker that can't do its work: see ``check_learned``, and what it searches must be there.
+
+    Raises:
+        InputError: it can't.
+    """
+    check_learned(masker)
+    if (wanted := masker.search()) is not None:
+        path = database_path(wanted.database)
+        if is_stream(path) or not os.path.exists(path):
+            raise InputError(f"masker '{masker.name}' searches {wanted.database}, which is no file; give a FASTA file, "
+                             "or a database: seqloom db create NAME.duckdb FILE")
 
 
 def check_learned(masker: Masker) -> None:

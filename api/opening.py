@@ -1,19 +1,22 @@
 """What is searched and what runs, from what is kept or sent of a run: databases are opened, plans composed again."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from . import inputs
 from .budget import reading_share
 from .core.alphabet import alphabet
 from .core.context import SearchSpace
 from .core.engine.memory import MemorySource, ModelSource
-from .core.errors import DamagedError, PluginError, UnknownNameError
+from .core.errors import DamagedError, InputError, PluginError, UnknownNameError
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import VolumeSource
-from .core.sequences import ModelBatch, SequenceBatch
+from .core.sequences import ModelBatch, SequenceBatch, offsets_of
 from .database import Database
 from .installed import registry
 from .storage.duck.database_file import DatabaseFile, is_database
@@ -100,6 +103,27 @@ def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", ki
     finally:
         for open_database in mine:
             open_database.close()
+
+
+def database_path(name: str) -> str:
+    """The file that a name stands for: ``main.duckdb`` for ``main`` where there is no other."""
+    return f"{name}.duckdb" if not os.path.exists(name) and os.path.isfile(f"{name}.duckdb") else name
+
+
+def whole(path: str, kind: str) -> tuple[SequenceBatch, SearchSpace]:
+    """All sequences of a database or file in memory, without names, and how large a search of them is.
+
+    Raises:
+        InputError: it isn't there, or holds others than of the kind.
+    """
+    with opened([database_path(path)], kind, None, None, 1) as source:
+        if source.kind != kind:
+            raise InputError(f"{path} holds {source.kind} sequences, and these must be {kind}")
+        parts = [source.read(span) for span in source.plan(max(1, source.total_residues))]
+        arrays = [(part.residues, part.lengths) for part in parts] or [(np.empty(0, np.uint8), np.empty(0, np.int64))]
+        residues, lengths = (np.concatenate(some) for some in zip(*arrays, strict=True))
+        batch = SequenceBatch(source.alphabet, residues, offsets_of(lengths), np.arange(len(lengths), dtype=np.int64))
+        return batch, space_of(source)
 
 
 def kept_pick(kept: Mapping[str, Any]) -> Pick | None:

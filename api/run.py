@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from .core import output_files
 from .core.engine.engine import Engine
-from .core.engine.masking import masked
+from .core.engine.masking import Maskers
 from .core.errors import MissingPackageError, StoreError
 from .core.pipeline import Plan
 from .core.ports import Trace, VolumeSource
@@ -128,7 +127,7 @@ class Run:
                 yield self._with_plugins(RunReport(connection, self.id, source, self.plan))
 
     def _with_plugins(self, report: "Reporting") -> "Reporting":
-        report.read_models, report.mask = _models, partial(masked, plan=self.plan, registry=registry())
+        report.read_models, report.mask = _models, Maskers(self.plan, registry()).masked
         return report
 
     def _table(self, view: str) -> "pyarrow.Table":

@@ -31,7 +31,7 @@ from .core.pipeline import Pipeline, compose
 from .core.records import Hits, Ragged, Records
 from .core.registry import Registry
 from .core.sequences import Intervals, ModelBatch, SequenceBatch
-from .core.stages import BACKENDS, IndexStage, Masking, Reader, Shape, Writer
+from .core.stages import BACKENDS, IndexStage, Masker, Masking, Reader, Shape, Writer
 from .inputs import on_bad_of
 from .installed import registry as installed
 
@@ -204,7 +204,7 @@ def check_family(name: str, registry: Registry | None = None) -> None:
 def check_masker(name: str, registry: Registry | None = None) -> None:
     """Check that a masker gives stretches in order, inside of their sequences, whatever else is in the batch.
 
-    Of one that must know a genome first only its declarations are checked.
+    Of one that must know a genome first, or searches a database, only its declarations are checked.
     """
     masker, where = (registry or installed()).masker(name), f"masker '{name}'"
     _check_options(masker.Options, where)
@@ -212,6 +212,8 @@ def check_masker(name: str, registry: Registry | None = None) -> None:
     assert masker.alphabets, f"{where}: alphabets is empty"
     if masker.Learning is not None:  # there is nothing that it could find without a genome
         _check_options(masker.Learning, where)
+        return
+    if masker.search is not Masker.search:
         return
     for kind in masker.alphabets:
         batch = _masked_sequences(alphabet(kind))

@@ -20,7 +20,7 @@ def mask(
     file: Annotated[str | None, argument(INPUT, "FASTA or FASTQ file, or a database; - is standard input")] = None,
     input: Annotated[str | None, option("--in", metavar=INPUT, help="the same by a flag")] = None,
     masker: Annotated[str, option("--masker", metavar="NAME",
-                                  help="seg, dust, windowmasker, lower-case, or a plugin's")] = "",
+                                  help="seg, dust, windowmasker, repeats, lower-case, or a plugin's")] = "",
     outfmt: Annotated[str | None, option("-f", "--outfmt", metavar=WANTED,
                                   help=FORMATS)] = None,
     hard: Annotated[bool, option("--hard", help="with fasta: X or N instead of lower case")] = False,

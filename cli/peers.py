@@ -67,8 +67,6 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
         **_BLAST,
         "use-index": Foreign("there are no indexes of megablast's kind", same=("false", "f", "no", "n", "0")),
         "index-name": Foreign("there are no indexes of megablast's kind"),
-        "filtering-db": Foreign("mask the queries before: seqloom mask FILE --masker dust -f fasta; search that with "
-                                "-lcase_masking"),
         "window-masker-taxid": Foreign("counts are looked for by no taxid; make them: seqloom mask GENOME.fasta "
                                        "--masker windowmasker --mk-counts -o FILE; search with -window_masker_db FILE"),
         **_values("words with gaps are dc-megablast's: -task dc-megablast", "template-type", "template-length"),

@@ -13,7 +13,7 @@ from typing import IO, Any, ClassVar, Literal
 import numpy as np
 
 from .alphabet import Alphabet
-from .classes import dataclass
+from .classes import NamedTuple, dataclass
 from .context import Context, Scoring, SearchSpace
 from .index import Index, Side
 from .options import NoOptions, option
@@ -297,8 +297,29 @@ class SortStage(Stage):
         return context.sorters[self.options.sorter].order(keys).astype(np.int64, copy=False)
 
 
+class MaskSearch(NamedTuple):
+    """A search that a masker needs.
+
+    Attributes:
+        pipeline: name of a preset, whose queries are what is masked.
+        options: of the pipeline, by name; it masks nothing by these.
+        database: path of what is searched.
+    """
+
+    pipeline: str
+    options: Mapping[str, Any]
+    database: str
+
+
 class Masker(ABC):
-    """Finds stretches that shall not seed (soft) or not score (hard), before index and seed."""
+    """Finds stretches that shall not seed (soft) or not score (hard), before index and seed.
+
+    Attributes:
+        found: carries out what ``search`` asks for; is there before ``intervals`` is called. Gives the hits of the
+            sequences of a batch, which are numbered from 0.
+    """
+
+    found: Callable[[SequenceBatch], Hits]
 
     name: ClassVar[str]
     alphabets: ClassVar[tuple[str, ...]] = ("protein", "nucleotide")
@@ -333,9 +354,14 @@ class Masker(ABC):
         """The program's number, name and settings in NCBI's mask files; 0 and nothing where it has none there."""
         return 0, "", ""
 
+    def search(self) -> MaskSearch | None:
+        """The search whose hits the masker looks at; None where it needs none."""
+        return None
+
     @abstractmethod
     def intervals(self, batch: SequenceBatch) -> Intervals:
-        """Stretches of ``batch`` to mask."""
+        """Stretches of ``batch`` to mask; what was masked for other reasons before stands in its ``soft`` and ``hard``.
+        """
 
 
 @dataclass(frozen=True)
@@ -514,7 +540,7 @@ class Writer(ABC):
 
 __all__ = [
     "API_VERSION", "BACKENDS", "KINDS", "Alignments", "Column", "Context", "ExtendStage", "Family", "Footprint", "Hits",
-    "Index", "IndexStage", "Intervals", "Masker", "Masking", "ModelBatch", "OnBad", "Pairs", "Ragged", "Reader",
-    "Records", "ScoreStage", "Scoring", "SearchSpace", "SeedStage", "Seeds", "SequenceBatch", "Shape", "SortOptions",
-    "SortStage", "Sorter", "Stage", "Writer", "option", "row_type",
+    "Index", "IndexStage", "Intervals", "MaskSearch", "Masker", "Masking", "ModelBatch", "OnBad", "Pairs", "Ragged",
+    "Reader", "Records", "ScoreStage", "Scoring", "SearchSpace", "SeedStage", "Seeds", "SequenceBatch", "Shape",
+    "SortOptions", "SortStage", "Sorter", "Stage", "Writer", "option", "row_type",
 ]

@@ -27,7 +27,7 @@ from ..sequences import SequenceBatch
 from .cache import Cache, LazyIndexes
 from .failures import naming
 from .location import cut
-from .masking import masked
+from .masking import Maskers
 from .planning import Settings, first_weights, wants_residues
 
 
@@ -82,6 +82,7 @@ class Runner:
         self._kept: tuple[tuple[Span, ...], int] | None = None
         self._sorters = {b: registry.sorters(b, settings.threads, settings.device_memory)
                          for b in {p.stage.backend for p in plan.stages}}
+        self._maskers = Maskers(plan, registry, settings, self.cancellation)
         self._lock = threading.Lock()
 
     def keep(self, units: UnitPlan, queries: Callable[[int], Queries], batches: int, volumes: int) -> None:
@@ -99,7 +100,7 @@ class Runner:
     def prepare_batch(self, queries: Any) -> PreparedBatch:
         """A query batch with all that stages look up in it."""
         if isinstance(queries, SequenceBatch):
-            queries = masked(cut(queries, self.stretch), self.plan, self.registry)
+            queries = self._maskers.masked(cut(queries, self.stretch))
         with naming(self.registry, "scoring of queries", "family", self.plan.family.name):
             scoring = self.plan.family.scoring(queries, self.space, self.plan.options)
         context = self._context(queries=queries, scoring=scoring)

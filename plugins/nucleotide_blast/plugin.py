@@ -66,5 +66,6 @@ def seqloom_pipelines() -> list[Pipeline]:
 def seqloom_maskers() -> list[Deferred]:
     return deferred(__package__, {
         "dust": "dust.Dust",
+        "repeats": "repeats.Repeats",
         "windowmasker": "windowmasker.WindowMasker",
     })

@@ -93,6 +93,8 @@ class NucleotideBlastOptions(Winnowing):
     off_diagonal_range: int = option(0, "diagonals to either side where the first of two hits may lie, too", minimum=0)
     window_masker_db: str | None = option(None, "mask queries by WindowMasker alone, with these counts: a file, or a "
                                                 "database with counts; none: don't", metavar="FILE")
+    filtering_db: str | None = option(None, "mask what queries have of these repeats: a database or FASTA file; none: "
+                                            "don't", metavar="FILE")
     query_loc: str | None = option(None, "first and last base of every query that are searched, as 10-200; none: all",
                                    metavar="A-B")
     subject_loc: str | None = option(None, "first and last base of every target that are searched, as 10-200; none: "
@@ -106,6 +108,8 @@ class NucleotideBlastOptions(Winnowing):
         target_location_of(self.subject_loc)
         self.check_winnowing()
         dust_settings(self.dust)
+        if self.filtering_db is not None and self.window_masker_db is not None:
+            raise OptionError("--filtering-db and --window-masker-db exclude each other: give one of them")
         if self.off_diagonal_range and not self.window_size:
             raise OptionError("--off-diagonal-range is of two hits, and --window-size is 0: give that as well, such as "
                               "40")
@@ -256,7 +260,7 @@ class NucleotideBlast(Family):
     target = "nucleotide"
 
     def masking(self, options: NucleotideBlastOptions) -> Sequence[Masking]:
-        """DUST and lower case, or as in the peer WindowMasker alone; softly unless asked for otherwise."""
+        """DUST, lower case and repeats, or as in the peer WindowMasker alone; softly unless asked for otherwise."""
         if options.window_masker_db is not None:
             return [Masking("windowmasker", {"counts": options.window_masker_db}, options.soft_masking)]
         requests = []
@@ -268,6 +272,9 @@ class NucleotideBlast(Family):
             requests.append(Masking("dust", settings, options.soft_masking))
         if options.lcase_masking:
             requests.append(Masking("lower-case", {}, options.soft_masking))
+        if options.filtering_db is not None:  # the last one: it joins its stretches with the others
+            settings = {"database": options.filtering_db, "strand": options.strand}
+            requests.append(Masking("repeats", settings, options.soft_masking))
         return requests
 
     def location(self, options: NucleotideBlastOptions) -> tuple[int, int] | None:
@@ -325,10 +332,12 @@ class NucleotideBlast(Family):
 
 
 def _filter(options: NucleotideBlastOptions) -> str:
-    """How queries are masked, in the peer's notation: L or D with its parameters is DUST, W WindowMasker, m means
-    softly, F nothing."""
+    """How queries are masked, in the peer's notation: L or D with its parameters is DUST, R repeats, W WindowMasker,
+    m means softly, F nothing."""
     dust = dust_settings(options.dust)
     text = "" if dust is None else "L;" if dust == dust_settings("yes") else f"D {' '.join(map(str, dust))};"
+    if options.filtering_db is not None:
+        text += f"R -d {options.filtering_db};"
     if options.window_masker_db is not None:
         text += f"W -d {options.window_masker_db};"
     return text + "m;" * options.soft_masking or "F"

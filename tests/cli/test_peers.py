@@ -52,7 +52,7 @@ def test_answers_are_given_to_options_that_there_are() -> None:
     (["blastp", "-gilist=x"], "blastp's -gilist isn't there: targets are picked by name"),
     (["megablast", "--entrez_query", "x"], "blastn's --entrez_query isn't there: nothing is asked of NCBI's servers"),
     (["blastn", "-window_masker_taxid", "5"], "blastn's -window_masker_taxid isn't there: counts are looked for by no"),
-    (["blastn", "-filtering_db", "x"], "blastn's -filtering_db isn't there: mask the queries before"),
+    (["blastn", "-index_name", "x"], "blastn's -index_name isn't there: there are no indexes of megablast's kind"),
     (["blastn", "-template_length", "18"], "blastn's -template_length isn't there: words with gaps are dc-megablast's"),
     (["blastn", "-task", "rmblastn"], "there is no task rmblastn here: it scores by a matrix"),
     (["blastn", "-task", "vecscreen"], "there is no task vecscreen here: -task blastn -reward 1 -penalty -5"),
@@ -112,8 +112,8 @@ def test_lines_to_type_are_lines_that_work(seqloom: Callable, sample: Path) -> N
 
 
 def test_options_of_other_programs_than_the_command_s_own_peer(seqloom: Callable) -> None:
-    """They aren't cut into ``-f iltering_db``, nor are values of ours suggested for them."""
-    result = seqloom("blastp", "-q", "x", "-d", "y", "-filtering_db", "z")
-    assert result.status == 2 and "blastn's -filtering_db isn't there: mask the queries before" in result.err
+    """They aren't cut into ``-i ndex_name``, nor are values of ours suggested for them."""
+    result = seqloom("blastp", "-q", "x", "-d", "y", "-index_name", "z")
+    assert result.status == 2 and "blastn's -index_name isn't there: there are no indexes of" in result.err
     result = seqloom("sw", "-q", "x", "-d", "y", "-gilist", "z")
     assert "blastp's -gilist isn't there: targets are picked" in result.err

@@ -107,6 +107,8 @@ def nucleotide(draw: Draw, task: str) -> Case:
     chosen |= _extension(draw, task)
     if draw.chance(0.1) and chosen.get("strand") != "minus" and shutil.which("windowmasker"):
         chosen["window_masker_db"] = _counts(draw, queries + targets)
+    elif draw.chance(0.1):
+        chosen["filtering_db"] = _repeats(draw, queries)
     if draw.chance(0.25):
         chosen |= draw.random.choice(WINNOWING)(draw)
     if task == "dc-megablast":
@@ -128,6 +130,17 @@ def repeats(draw: Draw) -> Case:
     if task == "dc-megablast":
         chosen |= draw.some(TEMPLATES, 1.0)
     return _search(draw, "blastn", task, queries, targets, chosen, [])
+
+
+def _repeats(draw: Draw, queries: list[str]) -> str:
+    """Name of a database of parts of queries."""
+    texts = [text for text in queries if len(text) > 30]
+    parts = [text[start : start + draw.length(26, 200)] for text in draw.random.choices(texts or ["ACGT" * 20], k=3)
+             for start in [draw.random.randrange(max(1, len(text) - 26))]]
+    draw.write("reps.fa", parts, "r")
+    subprocess.run(["makeblastdb", "-in", "reps.fa", "-dbtype", "nucl", "-out", "reps.fa"], cwd=draw.folder,
+                   capture_output=True)
+    return "reps.fa"
 
 
 def _counts(draw: Draw, sequences: list[str]) -> str:
