@@ -164,13 +164,11 @@ def compared_strands(index: Index) -> tuple[np.ndarray, np.ndarray]:
         ambiguous = (strands > 3) & (strands != SENTINEL)
         if index.kind != WORDS or not ambiguous.any():
             return strands, masked
-        strand_of, word_of = index["strand_offsets"], index["word_offsets"]
-        for query in range(len(strand_of) - 1):
-            own = ambiguous[strand_of[query] : strand_of[query + 1]]
-            first = len(own) // 2 + 1 if index.parameters["strand"] == "minus" else 0
-            positions = index["positions"][word_of[query] : word_of[query + 1]]
-            if index["width"][query] > WIDEST_SMALL or (len(positions) and positions[-1] - first >= MOST_SMALL):
-                own[:] = False
+        lengths, ends = np.diff(index["strand_offsets"]), index["word_offsets"][1:]
+        first = lengths // 2 + 1 if index.parameters["strand"] == "minus" else 0
+        last = np.append(index["positions"], 0)[ends - 1]  # of queries without words it doesn't matter
+        small = (index["width"] <= WIDEST_SMALL) & (last - first < MOST_SMALL)
+        ambiguous &= np.repeat(small, lengths)
         return np.where(ambiguous, strands & np.uint8(3), strands), masked | ambiguous
 
     made: tuple[np.ndarray, np.ndarray] = index.kept("compared", make)

@@ -59,7 +59,7 @@ LAYOUT = {"line_length": [1, 7, 60, 100], "num_descriptions": [5, 7], "num_align
 """Options that say how alignments are laid out."""
 SHOWN = ("seg", "dust", "soft_masking", "lcase_masking", "strand", "evalue")
 """Options that change what is shown of an alignment, and how wide."""
-WORDS = {"blastn": [7, 9, 11, 12, 16, 28], "blastn-short": [4, 5, 7, 9], "megablast": [11, 12, 16, 20, 28, 40],
+WORDS = {"blastn": [5, 7, 9, 11, 12, 14, 16, 28], "blastn-short": [4, 5, 7, 9], "megablast": [11, 12, 16, 20, 28, 40],
          "dc-megablast": [11, 12]}
 TEMPLATES = {"template_length": [16, 18, 21], "template_type": ["coding", "optimal", "coding_and_optimal"]}
 
