@@ -10,8 +10,8 @@ a second. Kernels are compiled before. The parts:
     search    whole searches, with the targets in host memory before and the hits there afterwards
     memory    the same with less device memory than the targets take
     command   the whole command, from a database file to a file of hits; hits on FASTA alone by cuda and by cpu
-    paper     cuBLASTP's kernels on FASTA alone, for queries of about the paper's lengths: hit detection, assembling,
-              sorting, filtering and ordering by number of bins; the three ways to extend; whole searches with and without them
+
+The kernels of cuBLASTP are measured by ``benchmarks/blastp_paper.py``.
 """
 
 import argparse
@@ -26,16 +26,14 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
-from seqloom.core.context import Context, SearchSpace
+from seqloom.core.context import SearchSpace
 from seqloom.core.engine.engine import Engine
 from seqloom.core.engine.memory import MemorySink, MemorySource
 from seqloom.core.engine.planning import Settings
 from seqloom.core.pipeline import compose
-from seqloom.core.records import Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
 from seqloom.plugins.common.matrices import protein_matrix
@@ -48,9 +46,6 @@ CUTOFF = 41
 """Score of 22 bits in BLOSUM62, which gapped extension takes."""
 MANY = 80_000
 """Targets that are enough for any way to scan."""
-REPEATS = 3
-PAPER_LENGTHS = (127, 517, 1054)
-BINS = (16, 32, 64, 128, 256, 512)
 SHARE = 0.1
 """Of the targets that there is room for on the device in the part ``memory``."""
 
@@ -94,106 +89,6 @@ def batch_rate(queries: SequenceBatch, targets: SequenceBatch) -> Timing:
                   f"{cells / seconds / 1e12:.2f} TCUPS; {len(found[0]):,} diagonals")
 
 
-def like_the_papers(targets: SequenceBatch) -> list[SequenceBatch]:
-    """The proteins whose lengths are nearest to those of the paper's queries."""
-    places = [int(np.argmin(np.abs(targets.lengths - length))) for length in PAPER_LENGTHS]
-    return [SequenceBatch.of(PROTEIN, [PROTEIN.decode(targets[place])]) for place in places]
-
-
-def context_for(queries: SequenceBatch, targets: SequenceBatch) -> Context:
-    """What the stages get to see, with the index of words."""
-    names = registry()
-    plan = compose(names, names.pipeline("blastp"), {"comp_based_stats": "0"}, "cuda")
-    space = SearchSpace(targets.total_residues, len(targets), targets.longest)
-    context = Context(queries=queries, targets=targets, options=plan.options, space=space,
-                      scoring=plan.family.scoring(queries, space, plan.options))
-    words = plan.indexes("query")[0].stage.run(context, queries)
-    return replace(context, indexes={words.kind: words})
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds until the device is done, and the result."""
-    from numba import cuda
-
-    cuda.synchronize()
-    begin = time.perf_counter()
-    result = work()
-    cuda.synchronize()
-    return time.perf_counter() - begin, result
-
-
-KERNELS = ("detection", "assembling", "sorting", "filtering", "ordering")
-"""Of hit detection; the last one puts hits of all bins in one order."""
-
-
-def detection(context: Context, stage: Any) -> tuple[list[float], int, int]:
-    """Seconds of the kernels of ``binned-hits`` or its like, the hits, and how many are left."""
-    from seqloom.plugins.common.resident_cuda import device_memory
-    from seqloom.plugins.protein_blast import hits_cuda
-    from seqloom.plugins.protein_blast.words import HITS_PER_CELL
-
-    targets, blocks, bins = context.targets, hits_cuda._blocks(), stage.options.num_bins
-    layout = hits_cuda.KeyLayout.of(1, len(targets), context.queries.total_residues, targets.longest)
-    assert layout
-    capacity = max(hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS // (blocks * bins))
-    taken, total, left = [0.0] * len(KERNELS), 0, []
-    residues = int(hits_cuda.FULL * capacity * blocks * bins / HITS_PER_CELL / context.queries.total_residues)
-    with device_memory().volume(targets, None) as volume:
-        volume.arrived([0])
-        detector = stage.detector(context, volume, blocks)
-        for low, high in hits_cuda.blocks_of_targets(targets.offsets, max(1, residues)):
-            # The first time may find that bins are too small.
-            room = detector.detect(low, high - low, layout, capacity)[2]
-            first, (found, tops, room) = timed(lambda: detector.detect(low, high - low, layout, room))  # noqa: B023
-            second, (hits, firsts) = timed(lambda: detector.assemble(found, tops, room))  # noqa: B023
-            third, _ = timed(lambda: detector.sort(hits, firsts))  # noqa: B023
-            fourth, keys = timed(lambda: detector.filter(hits, firsts, layout, low))  # noqa: B023
-            taken = [sum(pair) for pair in zip(taken, (first, second, third, fourth, 0.0), strict=True)]
-            total += int(tops.sum())
-            left += [] if keys is None else [keys]
-        if left:
-            taken[-1], _ = timed(lambda: hits_cuda.in_order(left, layout.query + 1))
-    return taken, total, sum(map(len, left))
-
-
-def extension(context: Context, hits: Seeds, stage: Any) -> float:
-    """Seconds of the kernels of an extension."""
-    launch, taken = stage.launch, []
-    stage.launch = lambda *arguments: taken.append(timed(lambda: launch(*arguments))[0])
-    for _ in range(1 + REPEATS):
-        stage.run(context, hits)
-    return min(taken[1:])
-
-
-def paper(targets: SequenceBatch, threads: int) -> Iterator[Timing]:
-    """Sections 4.1 and 4.2: by number of bins, by source of scores, by the division of an extension."""
-    from seqloom.plugins.protein_blast.hits_cuda import BinnedHits
-    from seqloom.plugins.protein_blast.ungapped_cuda import DiagonalUngapped, HitUngapped, WindowUngapped
-
-    for queries in like_the_papers(targets):
-        context, size = context_for(queries, targets), queries.total_residues
-        for bins in BINS:
-            stage = BinnedHits(BinnedHits.Options(num_bins=bins))
-            detection(context, stage)
-            kernels, hits, left = detection(context, stage)
-            what = ", ".join(f"{name} {1e3 * seconds:.2f}" for name, seconds in zip(KERNELS, kernels, strict=True))
-            yield Timing(f"{size} hits, {bins} bins", sum(kernels),
-                         f"{what} ms; {hits:,} hits, {100 * left / max(1, hits):.1f} % left")
-        seeds = BinnedHits().run(context, None)
-        for scores in ("matrix", "pssm"):
-            stages = [("by diagonal", DiagonalUngapped(DiagonalUngapped.Options(scores))),
-                      ("by hit", HitUngapped(HitUngapped.Options(scores))),
-                      *((f"by windows of {n}", WindowUngapped(WindowUngapped.Options(scores, n)))
-                        for n in ("8", "16", "32"))]
-            for what, stage in stages:
-                yield Timing(f"{size} extension {what}, {scores}", extension(context, seeds, stage),
-                             f"{len(seeds):,} hits")
-        yield search(queries, targets, threads, "0", rounds=3)
-        yield search(queries, targets, threads, "0", rounds=3, stages=(
-            "seed.words=binned-hits", "extend.ungapped=window-ungapped"), changed=["sort.diagonal.enabled=no"])
-        yield search(queries, targets, threads, "0", "cpu", rounds=3)
-
-
 def compile_for(length: int) -> None:
     """Compile what queries of that length need, into the cache on disk."""
     from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, query_profile
@@ -214,11 +109,10 @@ def compiled(lengths: Sequence[int], processes: int) -> float:
 
 
 def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, mode: str, backend: str = "cuda",
-           device_memory: int | None = None, stages: Sequence[str] = (), changed: Sequence[str] = (),
-           rounds: int = 2) -> Timing:
+           device_memory: int | None = None, rounds: int = 2) -> Timing:
     """A whole search from host memory, the quickest of some."""
     names = registry()
-    plan = compose(names, names.pipeline("blastp"), {"comp_based_stats": mode}, backend, stages, changed)
+    plan = compose(names, names.pipeline("blastp"), {"comp_based_stats": mode}, backend)
     source = MemorySource(replace(targets, names=range(len(targets))))
     settings = Settings(threads=threads, device_memory=device_memory)
     space = SearchSpace(source.total_residues, source.sequences, source.longest)
@@ -234,7 +128,7 @@ def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, mode: s
     assert best
     budget = "" if device_memory is None else f", {device_memory >> 20} MiB"
     size = f"{len(queries)} queries, {queries.total_residues} residues"
-    how = f"{backend}{', by the paper' if stages else ''}, {threads} threads{budget}"
+    how = f"{backend}, {threads} threads{budget}"
     return Timing(f"search, mode {mode}, {size}, {how}", *best)
 
 
@@ -277,7 +171,7 @@ def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch
                 yield Timing(f"{lines} lines of cpu and cuda", 0.0, "equal" if same else "DIFFERENT")
 
 
-PARTS = ("rates", "search", "memory", "command", "paper")
+PARTS = ("rates", "search", "memory", "command")
 
 
 def main() -> None:
@@ -310,7 +204,6 @@ def main() -> None:
         "memory": lambda: searches(int(SHARE * targets.total_residues)),
         "command": lambda: commands(arguments.fasta, targets, batches, arguments.threads, arguments.modes,
                                     arguments.keep),
-        "paper": lambda: paper(SequenceBatch.of(PROTEIN, records(arguments.fasta)), max(arguments.threads)),
     }
     for part in arguments.parts:
         show(parts[part]())
