@@ -2,8 +2,8 @@
 
 ``psi[row]`` is the row of the suffix that begins one place further. Rows that begin with one symbol have ascending
 values, and with a small alphabet most differences are small: they are kept in Elias' gamma code, with the first value
-of every so many rows beside them. From the first symbol of a row, which the counts of symbols tell, and from Psi, text and
-suffixes can be read; a part of the suffixes is kept, so that places are found in few steps.
+of every so many rows beside them. From the first symbol of a row, which the counts of symbols tell, and from Psi, text
+and suffixes can be read; a part of the suffixes is kept, so that places are found in few steps.
 
 A number d takes 2 L + 1 bits where two to the power of L is the greatest that isn't greater: L zeros, a one, and what d
 exceeds that power by, from the lowest bit of a word on.

@@ -273,8 +273,8 @@ class NucleotideBlast(Family):
         if options.lcase_masking:
             requests.append(Masking("lower-case", {}, options.soft_masking))
         if options.filtering_db is not None:  # the last one: it joins its stretches with the others
-            settings = {"database": options.filtering_db, "strand": options.strand}
-            requests.append(Masking("repeats", settings, options.soft_masking))
+            where = {"database": options.filtering_db, "strand": options.strand}
+            requests.append(Masking("repeats", where, options.soft_masking))
         return requests
 
     def location(self, options: NucleotideBlastOptions) -> tuple[int, int] | None:

@@ -262,7 +262,7 @@ class Places(NamedTuple):
         return cls(begins, max(THREADS, threads // THREADS * THREADS))
 
     @property
-    def count(self) -> int:
+    def diagonals(self) -> int:
         return max(1, int(self.begins[-1]))
 
 
@@ -276,7 +276,7 @@ class CoarseUngapped(TwoHitUngapped):
     name: ClassVar[str] = "coarse-ungapped"
     backend: ClassVar[str] = "cuda"
     records_on: ClassVar[str] = "host"
-    takes: ClassVar[tuple[type[Records] | None, ...]] = (None,)
+    takes = (None,)  # type: ignore[assignment]
     takes_order = ()  # type: ignore[assignment]
     reads = (KIND,)
     Options: ClassVar[type[UngappedOptions]] = CoarseOptions
@@ -294,7 +294,7 @@ class CoarseUngapped(TwoHitUngapped):
         pssm = self.options.scores == "pssm"
         table, rows = table_of(context, pssm)
         memory, budget = device_memory(), context.device_memory
-        room = 4 * places.count * places.threads + table.nbytes + sum(array.nbytes for array in index.arrays.values())
+        room = 4 * places.diagonals * places.threads + table.nbytes + sum(array.nbytes for array in index.arrays.values())
         with (memory.volume(targets, budget) as volume,
               memory.working_space(room, budget, "hits and extensions on the device")):
             volume.arrived([0])
@@ -302,7 +302,7 @@ class CoarseUngapped(TwoHitUngapped):
             sent = [cuda.to_device(array) for array in (
                 queries.offsets, rows, table, scoring.x_drop_ungapped.astype(np.int32),
                 np.minimum(scoring.trigger, scoring.cutoff).astype(np.int32), places.begins)]
-            lasts = cuda.device_array(places.count * places.threads, np.int32)
+            lasts = cuda.device_array(places.diagonals * places.threads, np.int32)
 
             def attempt(room: int) -> tuple[int, tuple[np.ndarray, int]]:
                 found, counts = cuda.device_array(SEGMENT * room, np.int32), cuda.to_device(np.zeros(3, np.int64))
@@ -326,5 +326,5 @@ class CoarseUngapped(TwoHitUngapped):
         with launching:
             made[places.threads // THREADS, THREADS](
                 volume.residues, order.begins, order.ranked_there, np.int64(targets), *automaton.arrays,
-                automaton.query, automaton.position, *sent[:3], np.int64(window), *sent[3:], np.int64(places.count),
+                automaton.query, automaton.position, *sent[:3], np.int64(window), *sent[3:], np.int64(places.diagonals),
                 lasts, found, counts, np.int64(room))
