@@ -294,7 +294,8 @@ class CoarseUngapped(TwoHitUngapped):
         pssm = self.options.scores == "pssm"
         table, rows = table_of(context, pssm)
         memory, budget = device_memory(), context.device_memory
-        room = 4 * places.diagonals * places.threads + table.nbytes + sum(array.nbytes for array in index.arrays.values())
+        room = (4 * places.diagonals * places.threads + table.nbytes
+                + sum(array.nbytes for array in index.arrays.values()))
         with (memory.volume(targets, budget) as volume,
               memory.working_space(room, budget, "hits and extensions on the device")):
             volume.arrived([0])
