@@ -10,19 +10,24 @@ are nearest to the paper's 127, 517 and 1,054 residues. The parts, with the pape
     buffering   hit detection with the automaton near, with it in global memory, and by the table of words (17)
     scores      ungapped extension with scores of the matrix and of a position-specific one, by query (15)
     extensions  the three ways to extend (16)
+    occupancy   the share of a multiprocessor's warps that may run each kernel, by registers and shared memory (19c)
     speed       cuBLASTP's stages beside the coarse-grained ones, those of the processor, and what ``blastp`` does by
                 itself: the critical phases, from targets in host memory (on a device, where there is one) to segments,
                 and whole searches (18)
     breakdown   what the slots of these searches take, and copying the targets to the device (11, 19d)
     scaling     gapped extension and traceback of many queries by number of threads (13)
 
-A profiler alone knows what the others of figures 16 and 19 show. Times are wall seconds, the best of a few runs after a
+The others of figures 16 and 19 are a profiler's to show, such as Nsight Compute: ``ncu --metrics
+smsp__thread_inst_executed_per_inst_executed.ratio,smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct
+python -m benchmarks.blastp_paper measure TABLE --parts extensions --rounds 1``, lanes of a warp at work and bytes used
+of those loaded. Times are wall seconds, the best of a few runs after a
 first; all ways have to find the same segments and hits, which is checked: notes say DIFFERENT where they don't.
 ``--tiny`` takes a few short sequences, which numba's simulator is through with in moments (``NUMBA_ENABLE_CUDASIM=1``).
 What fails is told, and the other parts are measured all the same. Where there is no device, ``scaling`` and the
 processor's share of ``speed`` and ``breakdown`` are.
 
-The table has a line per measurement: part, database, residues of the query, what, place, seconds, note; apart by tabs.
+The table has a line per measurement: part, database, residues of the query, what, place, seconds (or the share of
+warps), note; apart by tabs.
 ``draw`` writes the same as tables for people, beside the charts.
 """
 
@@ -393,6 +398,39 @@ def speed(bench: Bench) -> Iterator[Row]:
             yield bench.row("speed", query, "whole search", name, seconds, note("hits", hits))
 
 
+def occupancy(bench: Bench) -> Iterator[Row]:
+    """Figure 19c, as far as it is known before a kernel runs; nothing where devices are simulated."""
+    if simulated():
+        return
+    from numba import cuda
+    from seqloom.plugins.protein_blast import coarse_cuda, dfa_cuda, ungapped_cuda
+
+    query = bench.queries[len(bench.queries) // 2]
+    context, hits = hits_of(bench, query)
+    for _, stage in divisions(bench, "matrix"):
+        extension(bench, context, hits, stage)
+    coarse_cuda.CoarseUngapped().run(replace(context, counters=Counter()), None)
+    automaton = dfa_cuda.Automaton(context.index(dfa_cuda.KIND), bench.usual_bins, True)
+    buffers, table = automaton.buffers, len(ungapped_cuda.table_of(context, False)[0])
+    warps = cuda.get_current_device().MAX_THREADS_PER_MULTIPROCESSOR // 32
+    kernels = {"hit detection": (dfa_cuda.detect_kernel(bench.usual_bins, buffers.level, automaton.states),
+                                 32 * buffers.warps, buffers.nbytes),
+               "coarse-grained": (coarse_cuda.targets_kernel(table, True, coarse_cuda.MOST_COUNTED),
+                                  coarse_cuda.THREADS, 0)}
+    # As the stages ask for them: these are the kernels that have run.
+    extend = ungapped_cuda.extend_kernel
+    forms = {"by diagonal": extend(table), "by hit": extend(table, alone=True),
+             **{f"by windows of {size}": extend(table, int(size)) for size in WINDOWS}}
+    kernels |= {what: (made, ungapped_cuda.THREADS, 0) for what, made in forms.items()}
+    for what, (made, threads, nbytes) in kernels.items():
+        for compiled in made.overloads.values():
+            blocks = cuda.current_context().get_active_blocks_per_multiprocessor(
+                compiled.library.get_cufunc(), threads, nbytes)
+            yield bench.row("occupancy", query, what, query.total_residues, int(blocks) * threads / 32 / warps,
+                            f"{compiled.regs_per_thread} registers, {compiled.shared_mem_per_block + nbytes:,} bytes "
+                            f"shared, {threads} threads a block")
+
+
 def phase_of(slot: str) -> str:
     """What a slot does."""
     return next((phase for begin, phase in PHASES.items() if slot == begin),
@@ -448,7 +486,8 @@ def scaling(bench: Bench) -> Iterator[Row]:
 
 
 ON_DEVICE: Mapping[str, Callable[[Bench], Iterable[Row]]] = {
-    "bins": by_bins, "buffering": by_buffering, "scores": by_scores, "extensions": by_extension}
+    "bins": by_bins, "buffering": by_buffering, "scores": by_scores, "extensions": by_extension,
+    "occupancy": occupancy}
 PARTS: Mapping[str, Callable[[Bench], Iterable[Row]]] = {
     **ON_DEVICE, "speed": speed, "breakdown": breakdown, "scaling": scaling}
 
@@ -548,6 +587,9 @@ def draw_part(folder: Path, name: str, part: str, database: str, rows: list[Row]
             if times:
                 save_chart(folder / f"{name}_{what.split()[0]}.svg", f"cuBLASTP's stages, {what}, {database}", ACROSS,
                            "times as fast as", times)
+    elif part == "occupancy":
+        save_bars(folder / f"{name}.svg", f"Share of a multiprocessor's warps, {database}", "", "share",
+                  ["\n".join(row.what.split()) for row in rows], {"warps": [row.seconds for row in rows]}, {})
     elif part == "scaling":
         first = {row.what: (row.seconds, int(row.place)) for row in reversed(rows)}
         series = {what: [(float(row.place), seconds * threads / row.seconds) for row in rows if row.what == what]

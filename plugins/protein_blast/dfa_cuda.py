@@ -24,12 +24,11 @@ from seqloom.core.cuda.read_only import read_only
 from seqloom.core.index import Index
 from seqloom.core.kernels.packed16 import SIMULATED, from_lane
 from seqloom.core.kernels.unroll import specialise
-from seqloom.core.options import option
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.resident_cuda import Volume, device_memory
 from seqloom.plugins.protein_blast.dfa_cpu import DfaHitsCpu
-from seqloom.plugins.protein_blast.dfa_reference import KIND
+from seqloom.plugins.protein_blast.dfa_reference import KIND, buffering_option
 from seqloom.plugins.protein_blast.hits_cuda import BinnedHits, BinOptions, Detector, KeyLayout
 from seqloom.plugins.protein_blast.seed_reference import seeds_of_words
 from seqloom.plugins.protein_blast.words import RESIDUES, hits_footprint
@@ -252,21 +251,11 @@ def _at_least_one(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array) if array.size else np.zeros((1, *array.shape[1:]), array.dtype)
 
 
-BUFFERING = "states of the automaton in shared memory, and positions through the cache of data that are read only"
-
-
-@dataclass(frozen=True)
-class DfaOptions:
-    """Options of ``dfa-hits``; no result depends on them."""
-
-    buffering: str = option("on", BUFFERING, choices=("on", "off"))
-
-
 @dataclass(frozen=True)
 class BinnedDfaOptions(BinOptions):
     """Options of ``binned-dfa-hits``; no result depends on them."""
 
-    buffering: str = option("on", BUFFERING, choices=("on", "off"))
+    buffering: str = buffering_option()
 
 
 class AutomatonDetector(Detector):
@@ -307,8 +296,6 @@ class DfaHitsCuda(DfaHitsCpu):
     __doc__ = DfaHitsCpu.__doc__
     backend = "cuda"
     records_on = "host"
-    Options: ClassVar[type] = DfaOptions
-    options: DfaOptions
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=hits_footprint(shape).host, device=_BYTES_PER_HIT * GROUP_HITS + 8 * shape.targets

@@ -10,11 +10,14 @@ order as `neighbourhood-words` with `word-hits`.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.errors import OptionError
 from seqloom.core.index import Index
+from seqloom.core.options import option
 from seqloom.core.records import Pairs, Records, Seeds
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, SeedStage, Shape
@@ -132,6 +135,19 @@ def index_of(context: Context, alphabet: WordAlphabet, entries: int, arrays: dic
     return Index(KIND, "query", arrays, parameters_of(alphabet))
 
 
+def buffering_option() -> Any:
+    """Whether devices read the automaton from near."""
+    return option("on", "on CUDA devices, states of the automaton in shared memory, and positions through the cache of "
+                  "data that are read only", choices=("on", "off"))
+
+
+@dataclass(frozen=True)
+class DfaOptions:
+    """Options of `dfa-hits`; no result depends on them."""
+
+    buffering: str = buffering_option()
+
+
 class DfaHits(SeedStage):
     """Word hits as of `word-hits`, found by walking the automaton along each target."""
 
@@ -142,6 +158,8 @@ class DfaHits(SeedStage):
     gives_order = ("target", "target_pos")
     reads = (KIND,)
     scoring = ProteinBlastScoring
+    Options = DfaOptions
+    options: DfaOptions
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=3 * hits_footprint(shape).host)  # plain tuples

@@ -47,6 +47,8 @@ SORTED_HERE = 1024
 SLOTS = 1 << 26
 """Hits that all bins together have room for, usually."""
 LEAST_CAPACITY = 16
+BYTES_PER_KEPT = 64
+"""What a hit that is left takes while all of them are put in order."""
 FULL = 0.25
 """Part of the room of bins that is used on average: they fill unevenly."""
 
@@ -381,7 +383,8 @@ class BinnedHits(WordHits):
     options: BinOptions
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=hits_footprint(shape).host // 4, device=working_bytes(self.options.num_bins))
+        hits = hits_footprint(shape).host
+        return Footprint(host=hits // 4, device=max(working_bytes(self.options.num_bins), hits // 8))
 
     def detector(self, context: Context, volume: Volume, blocks: int) -> Detector:
         """What finds hits in a volume, by so many warps at most."""
@@ -420,12 +423,13 @@ class BinnedHits(WordHits):
                     query, target, query_pos, target_pos = layout.parts(np.sort(keys.copy_to_host()).astype(np.int64))
                     here.append(seeds_of_words(size, queries.ordinals[query], targets.ordinals[target + first],
                                                query_pos, target_pos))
-            if there and common:
-                count = sum(map(len, there))
+        if there and common:
+            count = sum(map(len, there))
+            with memory.working_space(BYTES_PER_KEPT * count, budget, "word hits on the device, in order"):
                 keys = in_order(there, common.query + len(queries).bit_length())
                 seeds = seeds_there(context, keys, count, common, size)
-            else:
-                seeds = Seeds.concat(here) if here else seeds_of_words(size, *(np.empty(0, np.int32),) * 4)
+        else:
+            seeds = Seeds.concat(here) if here else seeds_of_words(size, *(np.empty(0, np.int32),) * 4)
         context.count("hits", detector.hits)
         context.count("lone hits dropped", detector.hits - len(seeds))
         # Of one block of targets they are in order.

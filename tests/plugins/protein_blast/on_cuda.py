@@ -24,7 +24,7 @@ from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop import extend_score, extend_score_restricted
 from seqloom.plugins.protein_blast import coarse_cuda, dfa_cuda, gapped_cuda, hits_cuda, ungapped_cuda
 from seqloom.plugins.protein_blast.dfa_cpu import NeighbourhoodDfaCpu
-from seqloom.plugins.protein_blast.dfa_reference import DfaHits
+from seqloom.plugins.protein_blast.dfa_reference import DfaHits, DfaOptions
 from seqloom.plugins.protein_blast.diagonals_cpu import SegmentDiagonalsCpu
 from seqloom.plugins.protein_blast.diagonals_cuda import SegmentDiagonalsCuda
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals
@@ -253,7 +253,7 @@ def check_automaton() -> None:
         assert_same_records(WordHits().run(context, None), expected)
         for dfa_cuda.GROUP_HITS, dfa_cuda.MOST_SHARED, buffering in (
                 (usual[0], 1 << 10, "on"), (5, 28**2 * 4, "on"), (5, usual[1], "on"), (usual[0], 0, "off")):
-            made = dfa_cuda.DfaHitsCuda(dfa_cuda.DfaOptions(buffering=buffering))
+            made = dfa_cuda.DfaHitsCuda(DfaOptions(buffering=buffering))
             assert_same_records(expected, made.run(context, None))
         diagonals = SegmentDiagonals().run(context, None)
         assert_same_records(WordHits().run(context, diagonals), dfa_cuda.DfaHitsCuda().run(context, diagonals))
