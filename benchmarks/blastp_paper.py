@@ -149,6 +149,15 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - begin, result
 
 
+def watched(launch: Callable[..., None], taken: list[float]) -> Callable[..., None]:
+    """A launch whose seconds are noted, without what memory for it takes."""
+
+    def launched(*arguments: Any) -> None:
+        taken.append(timed(lambda: launch(*arguments))[0])
+
+    return launched
+
+
 class Bench:
     """A database, and how often things are measured.
 
@@ -269,9 +278,12 @@ def detection(context: Context, stage: Any) -> tuple[list[float], int, int]:
     with device_memory().volume(targets, None) as volume:
         volume.arrived([0])
         detector = stage.detector(context, volume, blocks)
+        launch, taken = detector.launch, [0.0]
         for low, high in hits_cuda.blocks_of_targets(targets.offsets, max(1, residues)):
             found, tops, room = detector.detect(low, high - low, layout, capacity)  # bins may turn out too small
-            first, (found, tops, room) = timed(partial(detector.detect, low, high - low, layout, room))
+            detector.launch = watched(launch, taken)
+            found, tops, room = detector.detect(low, high - low, layout, room)
+            detector.launch, first = launch, taken[-1]
             second, (hits, firsts) = timed(partial(detector.assemble, found, tops, room))
             del found
             third, _ = timed(partial(detector.sort, hits, firsts))
@@ -325,16 +337,13 @@ def by_buffering(bench: Bench) -> Iterator[Row]:
 
 def extension(bench: Bench, context: Context, hits: Records, stage: Any) -> tuple[float, Seeds]:
     """Seconds of the kernels of an extension, and its segments."""
-    launch, taken = stage.launch, [0.0]
-
-    def watched(*arguments: Any) -> None:
-        taken.append(timed(lambda: launch(*arguments))[0])
+    taken = [0.0]
 
     def extended() -> tuple[float, Seeds]:
         segments = stage.run(replace(context, counters=Counter()), hits)
         return taken[-1], segments  # a launch that had too little room isn't counted
 
-    stage.launch = watched
+    stage.launch = watched(stage.launch, taken)
     return bench.best(extended)
 
 

@@ -216,11 +216,13 @@ def check_hits() -> None:
         if window:  # they stay on the device for who extends them
             assert_same_records(TwoHitUngapped().run(context, expected),
                                 ungapped_cuda.DiagonalUngapped().run(context, found))
-        for buffering in ("on", "off"):
+        warps = dfa_cuda.WARPS
+        for buffering, dfa_cuda.WARPS in (("on", 2), ("off", warps)):
             around = replace(with_automaton(context), counters=Counter())
             made = dfa_cuda.BinnedDfaHits(dfa_cuda.BinnedDfaOptions(num_bins=bins, buffering=buffering))
             assert_same_records(expected, to_device(made.run(around, None), "host"))
             assert around.counters["hits"] == len(WordHits().run(context, None))
+            dfa_cuda.WARPS = warps
     # Keys that don't hold all targets: each block of them by itself.
     whole, hits_cuda.SLOTS = hits_cuda.KeyLayout.of, 1
     hits_cuda.KeyLayout.of = lambda queries, targets, *longest: (  # type: ignore[method-assign]
