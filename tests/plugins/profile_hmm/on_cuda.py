@@ -257,34 +257,54 @@ def some_targets(kinds: list[tuple[str, int]], model: Any, seed: int) -> list[np
     return made
 
 
-def same_by_several(length: int, seed: int, model: str, numbers: int, sequences: int, blocks: int, balanced: bool,
-                    kinds: list[tuple[str, int]]) -> None:
-    """Check a random model, of so many sequences a warp, with some targets."""
-    drawn_model = random_model(length, seed)
-    most = max(2, -(-length * sequences // (32 * numbers)))  # rows that so many sequences need
-    same_by_warps(search_profile(drawn_model).bytes, some_targets(kinds, drawn_model, seed), model, numbers, most,
-                  sequences, blocks, balanced)
+KINDS = ("random", "piece", "twice")
+
+
+def same_by_several(rows: int, spare: int, seed: int, model: str, numbers: int, sequences: int, blocks: int,
+                    balanced: bool, dearer: int, count: int, longest: int) -> None:
+    """Check a random model, of so many sequences a warp, with some targets.
+
+    Args:
+        rows, spare: registers of states, and how many of these states there are no nodes for.
+        dearer: added to what entering the model costs.
+        count, longest: of targets, and residues of them.
+    """
+    width, generator = 32 * numbers // sequences, np.random.default_rng(seed)
+    drawn_model = random_model(width * rows - spare % width, seed)
+    profile = search_profile(drawn_model).bytes
+    kinds = [(str(generator.choice(KINDS)), int(generator.integers(1, longest))) for _ in range(count)]
+    same_by_warps(replace(profile, entry=profile.entry + dearer), some_targets(kinds, drawn_model, seed), model,
+                  numbers, rows, sequences, blocks, balanced)
 
 
 def check_warps() -> None:
-    """Random models and targets, by all kernels of several sequences a warp."""
-    models, kinds = ("msv", "ssv"), ("random", "piece", "twice")
+    """Random models and targets, by all kernels of several sequences a warp; and scores at their bounds."""
     if SIMULATED:
         from hypothesis import given, settings
         from hypothesis import strategies as st
 
-        of_targets = st.tuples(st.sampled_from(kinds), st.integers(1, 20))
-        drawing = given(st.integers(1, 90), st.integers(0, 99), st.sampled_from(models), st.sampled_from([2, 4]),
-                        st.sampled_from([32, 16, 8]), st.integers(1, 2), st.booleans(),
-                        st.lists(of_targets, min_size=1, max_size=50))
-        settings(deadline=None, database=None, derandomize=True, max_examples=30)(drawing(same_by_several))()
-        return
-    for seed in range(30):
-        generator = np.random.default_rng(seed)
-        some = [(str(generator.choice(kinds)), int(generator.integers(1, 200))) for _ in range(900)]
-        same_by_several(int(generator.integers(1, 400)), seed, models[seed % 2], 2 + seed // 2 % 2 * 2,
-                        int(generator.choice([32, 16, 8, 4, 2])), int(generator.integers(1, 9)),
-                        bool(generator.integers(2)), some)
+        case = given(st.integers(2, 6), st.integers(0, 5), st.integers(0, 999), st.sampled_from(["msv", "ssv"]),
+                     st.sampled_from([2, 4]), st.sampled_from([32, 16, 8]), st.integers(1, 2), st.booleans(),
+                     st.sampled_from([0, 0, 70]), st.integers(1, 90), st.just(22))(same_by_several)
+        settings(deadline=None, database=None, derandomize=True, max_examples=16)(case)()
+    else:
+        for seed in range(30):
+            few = np.random.default_rng(seed).integers
+            same_by_several(int(few(2, 48)), int(few(6)), seed, ("msv", "ssv")[seed % 2], 2 + seed // 2 % 2 * 2,
+                            int(1 << few(1, 6)), int(few(1, 9)), bool(few(2)), int(few(2)) * 70, 900, 200)
+    gaining = np.full((28, 64), 5, np.uint8)
+    for numbers in (2, 4):
+        overflows = [same_by_warps(ByteProfile(gaining, 10, entry, 3), [np.full(n, 3, np.uint8) for n in range(8, 30)],
+                                   "msv", numbers, 2 * numbers, 8, 1) for entry in range(20, 25)]
+        assert overflows == sorted(overflows, reverse=True) and overflows[0] > overflows[-1] > 0
+        # Nothing of the highest scores is left to the sequences behind; J keeps its first value where nothing gains.
+        high, losing = np.full((28, 24), 5, np.uint8), np.full((28, 8), 30, np.uint8)
+        for model in ("msv", "ssv"):
+            same_by_warps(ByteProfile(high, 25, 20, 3), [np.full(n, 3, np.uint8) for n in [20] * 32 + [2] * 9], model,
+                          numbers, 12, 32, 1)
+        for entry in (20, 120):
+            same_by_warps(ByteProfile(losing, 10, entry, 3), [np.full(n, 3, np.uint8) for n in range(1, 6)], "msv",
+                          numbers, 4, 32, 1)
 
 
 def check_layouts() -> None:

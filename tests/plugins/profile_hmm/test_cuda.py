@@ -29,3 +29,30 @@ def test_the_host_takes_the_longest_pairs_while_the_device_takes_the_others(size
         assert own.sum() + others.max() > worth * others.max()
     if len(own):
         assert own.sum() <= worth * own.min()
+
+
+@given(st.integers(1, 12_000), st.sampled_from([2, 4]), st.integers(2, 60), st.sampled_from([1, 2, 4, 8, 16, 32]))
+def test_a_warp_takes_as_many_sequences_as_a_models_length_allows(length: int, numbers: int, most_rows: int,
+                                                                  most: int) -> None:
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from seqloom.plugins.profile_hmm.msv_warps_cuda import layout_of
+
+    # Equations 5 and 6 of CUDAMPF++: f = W · Hmax for each S, and the least H with W · H of a model's nodes or more.
+    reaches = {1 << k: 32 * numbers // (1 << k) * most_rows for k in range(most.bit_length())}
+    found = layout_of(length, numbers, most_rows, most)
+    assert found.sequences == max([1, *(s for s, reach in reaches.items() if reach >= length)])
+    width = 32 * numbers // found.sequences
+    assert found.rows == next(rows for rows in range(2, 1000) if rows * width >= length)
+    assert found.held == (reaches[1] >= length)
+
+
+def test_options_of_the_kernels_are_checked() -> None:
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from seqloom.core.errors import OptionError
+    from seqloom.core.options import build_options
+    from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarpsOptions
+
+    for wrong in ({"numbers": 3}, {"sequences": 12}, {"model": "viterbi"}, {"rows": 1}):
+        with pytest.raises(OptionError):
+            build_options(MsvWarpsOptions, wrong)
+    assert build_options(MsvWarpsOptions, {"sequences": 4, "model": "ssv"}).sequences == 4
