@@ -19,6 +19,7 @@ from .core.pipeline import Plan
 from .core.ports import VolumeSource
 from .core.progress import Progress
 from .installed import registry
+from .opening import whole
 from .outputs import Output, Writing
 from .query_stream import QueryStream
 from .run import Run
@@ -48,11 +49,11 @@ def engine_of(plan: Plan, searched: VolumeSource, queries: Queries, source: Volu
     """The engine of a run, whose units are carried out by this process, or by ``workers``."""
     reading = indexes.reading(plan, searched)
     if workers is None:
-        return Engine(reading, registry(), queries, source, space, use, progress, more=stream)
+        return Engine(reading, registry(), queries, source, space, use, progress, more=stream, targets=whole)
     most = workers.settings
     use = replace(use, threads=most.threads, memory=most.memory, workers=most.workers, sent=most.sent)
     engine: Engine = Engine(reading, registry(), queries, source, space, use, progress,
-                            lambda units: workers.executor(engine, units))
+                            lambda units: workers.executor(engine, units), targets=whole)
     return engine
 
 

@@ -235,13 +235,17 @@ class QueryWords(NamedTuple):
     def total(self) -> int:
         return int(np.diff(self.words["word_offsets"])[self.words["width"] == self.width].sum())
 
-    def table(self, begins: np.ndarray, kinds: int) -> WordTable:
-        """Of words of as many kinds, at places in strands that begin at ``begins``."""
+    def gathered(self, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """i4[m] words, and their places in strands that begin at ``begins``."""
         words, places = np.empty((2, self.total), np.int32)
         index = self.words
         _gather(self.width, index["width"], index["word_offsets"], index["words"], index["positions"], begins, words,
                 places)
-        return word_table(words, places, kinds)
+        return words, places
+
+    def table(self, begins: np.ndarray, kinds: int) -> WordTable:
+        """Of words of as many kinds, at places in strands that begin at ``begins``."""
+        return word_table(*self.gathered(begins), kinds)
 
 
 def _wide_table(piece: Piece, words: np.ndarray, places: np.ndarray, width: int, more: int, back: bool) -> WordTable:

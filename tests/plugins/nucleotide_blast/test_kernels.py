@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.context import Context, SearchSpace
-from seqloom.core.engine.masking import Maskers
+from seqloom.core.engine.masking import Maskers, Searching
+from seqloom.core.engine.runner import Runner
 from seqloom.core.pipeline import compose
 from seqloom.core.records import Records
 from seqloom.core.sequences import SequenceBatch
@@ -30,7 +31,7 @@ def compare(pipeline: str, queries: SequenceBatch, targets: SequenceBatch, optio
     known = registry()
     reference, cpu = (compose(known, known.pipeline(pipeline), options, backend, stages, settings)
                       for backend in ("reference", fast))
-    queries = Maskers(reference, known).masked(queries)
+    queries = Maskers(reference, known, Searching(Runner)).masked(queries)
     space = SearchSpace(targets.total_residues, len(targets), targets.longest)
     scoring = reference.family.scoring(queries, space, reference.options)
     indexes: dict[str, dict[str, Any]] = {"reference": {}, "cpu": {}}
