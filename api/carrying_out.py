@@ -72,11 +72,11 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
 
 
 def streamed(provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
-             progress: Progress) -> "RunResults":
-    """The results of a new run whose outputs are written while it goes on."""
+             progress: Progress, in_turn: bool) -> "RunResults":
+    """The results of a new run whose outputs are written while it goes on, or ``in_turn`` with its batches."""
     from .storage.results.streamed_run import StreamedRun
 
-    return StreamedRun(provenance, MACHINE, queries, source, progress.cancellation)
+    return StreamedRun(provenance, MACHINE, queries, source, progress.cancellation, in_turn)
 
 
 def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None", plan: Plan,

@@ -119,7 +119,7 @@ class Run:
             if self._engine:
                 report.loaded_targets = self._engine.loaded_targets
                 report.loaded_models = self._engine.loaded_models
-                report.threads = min(WRITING, self._engine.settings.threads)
+                report.threads = 1 if self._engine.settings.in_turn else min(WRITING, self._engine.settings.threads)
             yield self._with_plugins(report)
         else:
             from .storage.results.report import RunReport

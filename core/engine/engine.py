@@ -126,6 +126,9 @@ class Engine:
         """
         plan = self._ahead = self.unit_plan()
         self._hold(plan)
+        if self.settings.in_turn:
+            yield
+            return
         with short_switch_interval(), pool(1, "reader") as reader:
             for _, volume in islice(() if self._executor else self.planner.schedule(plan), 1):
                 reader.submit(self.runner.volumes.get, volume)

@@ -48,6 +48,8 @@ class Settings:
         explain: global numbers of targets to follow through the stages.
         workers: processes that carry units out, each with so many threads and so much memory; 0 for this one alone.
         sent: whether some of them are sent volumes, since they can't read them.
+        in_turn: one unit after another: nothing is read ahead, and results are kept or written while nothing else
+            happens. For measuring what the overlap gains.
     """
 
     threads: int = 1
@@ -59,6 +61,7 @@ class Settings:
     explain: frozenset[int] = frozenset()
     workers: int = 0
     sent: bool = False
+    in_turn: bool = False
 
 
 class BatchLimits(NamedTuple):
@@ -166,6 +169,8 @@ class Planner:
 
     def flight(self, plan: UnitPlan) -> int:
         """Units that run side by side: one for each thread, or as many as occupy all, or as memory allows."""
+        if self.settings.in_turn:
+            return 1
         flights = range(min(self._side_by_side, max(1, len(plan.batches) * len(plan.volumes))), 1, -1)
         return next((flight for flight in flights
                      if self.need(plan.batches, plan.volumes, flight).fits(self.settings)), 1)

@@ -22,6 +22,7 @@ class ThreadExecutor:
 
     def __init__(self, runner: Runner, flight: int, plan: UnitPlan) -> None:
         self._runner, self._flight, self._more = runner, flight, plan.more
+        self._ahead = 0 if runner.settings.in_turn else READERS
         self._work = runner.whole_batch if len(plan.volumes) == 1 else runner.unit
         self._cancellation = runner.cancellation
         self._waiting: Iterator[Unit] = iter(())
@@ -46,9 +47,10 @@ class ThreadExecutor:
         self._left = Counter(unit.volume for unit in units)
 
     def finished(self, timeout: float) -> list[UnitResult] | None:
-        while (not self._cancellation.requested and len(self._flying) < self._flight + READERS
+        while (not self._cancellation.requested and len(self._flying) < self._flight + self._ahead
                and (unit := next(self._waiting, None))):
-            self._readers.submit(self._read_ahead, unit.volume)
+            if self._ahead:
+                self._readers.submit(self._read_ahead, unit.volume)
             self._flying[self._units.submit(self._work, unit)] = unit
         if not self._flying:
             return None
