@@ -19,6 +19,7 @@ from .core.pipeline import Plan
 from .core.ports import VolumeSource
 from .core.progress import Progress
 from .installed import registry
+from .opening import whole
 from .outputs import Output, Writing
 from .query_stream import QueryStream
 from .run import Run
@@ -48,11 +49,11 @@ def engine_of(plan: Plan, searched: VolumeSource, queries: Queries, source: Volu
     """The engine of a run, whose units are carried out by this process, or by ``workers``."""
     reading = indexes.reading(plan, searched)
     if workers is None:
-        return Engine(reading, registry(), queries, source, space, use, progress, more=stream)
+        return Engine(reading, registry(), queries, source, space, use, progress, more=stream, targets=whole)
     most = workers.settings
     use = replace(use, threads=most.threads, memory=most.memory, workers=most.workers, sent=most.sent)
     engine: Engine = Engine(reading, registry(), queries, source, space, use, progress,
-                            lambda units: workers.executor(engine, units))
+                            lambda units: workers.executor(engine, units), targets=whole)
     return engine
 
 
@@ -71,11 +72,11 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
 
 
 def streamed(provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
-             progress: Progress) -> "RunResults":
-    """The results of a new run whose outputs are written while it goes on."""
+             progress: Progress, in_turn: bool) -> "RunResults":
+    """The results of a new run whose outputs are written while it goes on, or ``in_turn`` with its batches."""
     from .storage.results.streamed_run import StreamedRun
 
-    return StreamedRun(provenance, MACHINE, queries, source, progress.cancellation)
+    return StreamedRun(provenance, MACHINE, queries, source, progress.cancellation, in_turn)
 
 
 def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None", plan: Plan,

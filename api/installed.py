@@ -2,29 +2,16 @@
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING
 
 from .core.errors import InputError, UsageError
 from .core.pipeline import Pipeline
 from .core.registry import Registry
 
-if TYPE_CHECKING:
-    from .core.context import SearchSpace
-    from .core.sequences import SequenceBatch
-
 
 @cache
 def registry() -> Registry:
     """Every installed plugin; those that could not be loaded are named in ``problems``."""
-    found = Registry.discover()
-    found.targets = _targets
-    return found
-
-
-def _targets(path: str, kind: str) -> "tuple[SequenceBatch, SearchSpace]":
-    from .opening import whole
-
-    return whole(path, kind)
+    return Registry.discover()
 
 
 def strategy(plugins: Registry, path: str) -> Pipeline:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from .core.alphabet import Alphabet, alphabet
-from .core.engine.masking import ready
+from .core.engine.masking import Searching, ready
+from .core.engine.runner import Runner
 from .core.errors import CompositionError, InputError, UsageError
 from .core.options import build_options
 from .core.output_files import is_database
@@ -16,7 +17,7 @@ from .core.sequences import SequenceBatch
 from .core.stages import Masker
 from .inputs import begin_reading, is_stream, read_sequences
 from .installed import registry
-from .opening import database_path
+from .opening import database_path, whole
 
 RESIDUES = 4 << 20
 """Residues of a database that are read at once, about."""
@@ -32,7 +33,7 @@ def made(masker: str, options: Mapping[str, Any] | None = None) -> Masker:
     kind = registry().masker(masker)
     chosen = kind(build_options(kind.Options, options or {}, masker))
     check_needed(chosen)
-    return ready(chosen, registry())
+    return ready(chosen, registry(), Searching(Runner, whole))
 
 
 def check_needed(masker: Masker) -> None:

@@ -91,6 +91,7 @@ class QueryStream:
     Args:
         files: what is read.
         cancellation: stops reading.
+        ahead: whether a portion is read while the one before is searched.
 
     Attributes:
         files: what is read.
@@ -101,8 +102,8 @@ class QueryStream:
     part: float | None = None
     more = True
 
-    def __init__(self, files: QueryFiles, cancellation: Cancellation | None = None) -> None:
-        self.files, self._progress = files, Progress(cancellation)
+    def __init__(self, files: QueryFiles, cancellation: Cancellation | None = None, ahead: bool = True) -> None:
+        self.files, self._progress, self._ahead = files, Progress(cancellation), ahead
         self._residues, self._queries = (max(1, size // files.batches) for size in (files.residues, files.queries))
         self._together = files.batches
         self._size = files.bytes
@@ -131,6 +132,9 @@ class QueryStream:
         """The next portion, while the one behind it is being read; see ``Portions``."""
         if self._ended:
             return None
+        if not self._ahead:
+            cancellation.check()
+            return self.first()
         self.read_ahead()
         while True:
             cancellation.check()

@@ -12,11 +12,13 @@ import numpy as np
 
 from .core import output_files
 from .core.engine.engine import Engine
-from .core.engine.masking import Maskers
+from .core.engine.masking import Maskers, Searching
+from .core.engine.runner import Runner
 from .core.errors import MissingPackageError, StoreError
 from .core.pipeline import Plan
 from .core.ports import Trace, VolumeSource
 from .installed import registry
+from .opening import whole
 from .output_formats import check_name
 
 if TYPE_CHECKING:
@@ -117,7 +119,7 @@ class Run:
             if self._engine:
                 report.loaded_targets = self._engine.loaded_targets
                 report.loaded_models = self._engine.loaded_models
-                report.threads = min(WRITING, self._engine.settings.threads)
+                report.threads = 1 if self._engine.settings.in_turn else min(WRITING, self._engine.settings.threads)
             yield self._with_plugins(report)
         else:
             from .storage.results.report import RunReport
@@ -127,7 +129,7 @@ class Run:
                 yield self._with_plugins(RunReport(connection, self.id, source, self.plan))
 
     def _with_plugins(self, report: "Reporting") -> "Reporting":
-        report.read_models, report.mask = _models, Maskers(self.plan, registry()).masked
+        report.read_models, report.mask = _models, Maskers(self.plan, registry(), Searching(Runner, whole)).masked
         return report
 
     def _table(self, view: str) -> "pyarrow.Table":

@@ -67,7 +67,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
            batch_queries: int | None = None, batch_residues: int | None = None, on_bad: str = "error",
            explain: Sequence[str] = (), command: str = "", progress: Progress | None = None,
            written: Callable[[Run], None] | None = None, outputs: Sequence[Output] = (), task: str = "",
-           cluster: Any = None, run_id: str | None = None, **options: Any) -> Run:
+           cluster: Any = None, run_id: str | None = None, in_turn: bool = False, **options: Any) -> Run:
     """Search ``databases`` for ``queries`` and keep the results.
 
     Args:
@@ -104,6 +104,8 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
             "local:4" for four worker processes of this machine. ``memory`` then holds for each worker, as ``threads``
             does for those of this machine.
         run_id: unique identifier (a UUID) that the run shall have; made when left out. No other run may have it.
+        in_turn: one batch of queries after another: none is read while another is searched, and none searched while
+            the rows of another are written. It takes longer, and shows what the overlap gains.
         options: the pipeline's own options, such as ``evalue=1e-5``.
 
     Raises:
@@ -120,7 +122,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
     asked = Asked(planned, planned(backend), queries, given, on_bad, explain, cluster,
                   picked(target_ids, negative_target_ids, taxids, negative_taxids),
                   results_store(results, results_share(budget)) if store else None, budget,
-                  use_of_machine(threads, budget, device_memory, **sizes)).check()
+                  use_of_machine(threads, budget, device_memory, in_turn=in_turn, **sizes)).check()
     progress = progress or Progress()
     with ready_search(asked, progress) as ready:
         return run_search(asked, ready, command, progress, written, outputs, run_id)
@@ -186,7 +188,7 @@ def run_search(asked: Asked, ready: Ready, command: str, progress: Progress, wri
                            stream)
         stack.enter_context(engine.reading_ahead())
         if stream and home is None and written is None and all_streamed(outputs, plan):
-            results = streamed(provenance, ready.queries, source, progress)
+            results = streamed(provenance, ready.queries, source, progress, ready.use.in_turn)
         else:
             share = streaming_share(asked.budget) if stream else results_share(asked.budget)
             results = begun(home, provenance, ready.queries, source, share, run_id)
@@ -203,7 +205,7 @@ def read_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, bu
     if paths is None or plan.family.query == "model" or cluster is not None:
         return load_queries(plan.family.query, queries, on_bad, budget), None
     stream = QueryStream(QueryFiles.of(plan.family.query, paths, on_bad, *BatchLimits.of(plan, use), use.memory,
-                                       use.threads), progress.cancellation)
+                                       use.threads), progress.cancellation, not use.in_turn)
     first = stream.first()
     assert first is not None
     return first, stream if stream.more else None

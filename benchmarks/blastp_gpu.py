@@ -115,7 +115,7 @@ def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, mode: s
     names = registry()
     plan = compose(names, names.pipeline("blastp"), {"comp_based_stats": mode}, backend)
     source = MemorySource(replace(targets, names=range(len(targets))))
-    settings = Settings(threads=threads, device_memory=device_memory, ahead=ahead)
+    settings = Settings(threads=threads, device_memory=device_memory, in_turn=not ahead)
     space = SearchSpace(source.total_residues, source.sequences, source.longest)
     best: tuple[float, str] | None = None
     for _ in range(rounds):

@@ -127,7 +127,7 @@ def search(queries: SequenceBatch, targets: SequenceBatch, task: str, what: str,
     names = registry()
     plan = compose(names, names.pipeline(task), {}, backend)
     source = MemorySource(replace(targets, names=range(len(targets))))
-    settings = Settings(threads=threads, device_memory=device_memory, batch_queries=batch_queries, ahead=ahead)
+    settings = Settings(threads=threads, device_memory=device_memory, batch_queries=batch_queries, in_turn=not ahead)
     space = SearchSpace(source.total_residues, source.sequences, source.longest)
     best: tuple[float, str] | None = None
     for _ in range(rounds):

@@ -162,7 +162,7 @@ def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, device_
     plan = compose(names, names.pipeline("sw"), options, "cuda")
     source = MemorySource(replace(targets, names=range(len(targets))))
     settings = Settings(threads=threads, device_memory=device_memory, volume_residues=volume_residues,
-                        ahead=ahead)
+                        in_turn=not ahead)
     space = SearchSpace(source.total_residues, source.sequences, source.longest)
     best: tuple[float, str] | None = None
     for _ in range(rounds):

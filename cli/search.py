@@ -62,6 +62,8 @@ RUN_OPTIONS = {
     "batch-residues": RunOption(MACHINE, "maximum of query residues at once", "N"),
     "volume-residues": RunOption(MACHINE, "maximum of target residues at once", "N"),
     "batch-queries": RunOption(MACHINE, "maximum of queries at once", "N"),
+    "in-turn": RunOption(MACHINE, "read, search and write one batch of queries after another, to see what overlap "
+                         "gains", type=bool, default=False),
     "task": RunOption(BUILD, "the pipeline of this name instead, as blastn -task blastn, or that of a TOML file",
                       FileName("NAME|FILE.toml", "pipeline")),
     "export-search-strategy": RunOption(BUILD, "write pipeline and options as a TOML file for --import-search-strategy",

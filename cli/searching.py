@@ -61,7 +61,7 @@ def _arguments(pipeline: "Pipeline", values: dict[str, Any]) -> dict[str, Any]:
                for name in ("num_threads", "volume_residues", "batch_queries", "batch_residues")}
     memory, device_memory = parse_bytes(values["memory"]), parse_bytes(values["device_memory"], "--device-memory")
     return {"threads": numbers.pop("num_threads") or 1, **numbers, "memory": memory, "device_memory": device_memory,
-            **_picked(values)}
+            "in_turn": values["in_turn"], **_picked(values)}
 
 
 def _outputs(pipeline: "Pipeline", values: dict[str, Any], options: dict[str, Any]) -> list[tuple[str | None, str]]:

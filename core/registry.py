@@ -6,14 +6,12 @@ from typing import Any
 import pluggy
 
 from . import hookspecs
-from .context import SearchSpace
 from .deferred import Deferred
 from .entry_points import Entry, entries
 from .errors import BackendError, PluginError, UnknownNameError
 from .options import option_infos
 from .pipeline import Pipeline
 from .records import COLUMN_TYPES
-from .sequences import SequenceBatch
 from .stages import API_VERSION, BACKENDS, KINDS, Family, IndexStage, Masker, Reader, Sorter, Stage, Writer
 
 ENTRY_POINT_GROUP = "seqloom"
@@ -26,14 +24,7 @@ _SORTER_BACKENDS = {"reference": ("reference",), "cuda": ("cuda", "cpu", "refere
 
 
 class Registry:
-    """Plugins of a program. ``problems`` lists those that could not be loaded, each with its reason.
-
-    Attributes:
-        targets: reads all of a database or file of sequences, of the kind given, and says how large a search of it is:
-            for maskers that search one. Who opens databases sets it.
-    """
-
-    targets: "Callable[[str, str], tuple[SequenceBatch, SearchSpace]]"
+    """Plugins of a program. ``problems`` lists those that could not be loaded, each with its reason."""
 
     def __init__(self) -> None:
         self._manager = pluggy.PluginManager("seqloom")

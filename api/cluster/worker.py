@@ -27,7 +27,7 @@ from ..core.ports import SlotStats, Span, Trace, Unit, UnitPlan, VolumeSource
 from ..core.progress import Progress
 from ..indexes import reading
 from ..installed import registry
-from ..opening import kept_pick, kept_plan, opened
+from ..opening import kept_pick, kept_plan, opened, whole
 from .messages import from_result, packed, to_batch
 from .sent_source import SentSource
 from .versions import differences, identity
@@ -68,7 +68,7 @@ class WorkerRun:
             source, plan.family.target_location(plan.options))
         self.progress = Progress()
         self.plan = reading(plan, searched)
-        self._runner = Runner(self.plan, registry(), searched, space, settings, self.progress)
+        self._runner = Runner(self.plan, registry(), searched, space, settings, self.progress, whole)
         self._readers = ThreadPoolExecutor(READERS, "reader")
         self._lock = threading.Lock()
         self._queries: dict[int, bytes] = {}

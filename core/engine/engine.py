@@ -24,6 +24,7 @@ from ..sequences import SequenceBatch
 from .heap import Level
 from .keeper import Keeper
 from .location import check_stretch, cut_source
+from .masking import ReadTargets
 from .planning import Planner, Settings
 from .runner import Runner
 from .thread_executor import ThreadExecutor, pool
@@ -74,6 +75,7 @@ class Engine:
             kept. Set its cancellation to stop after the units in flight; ``run`` then raises ``Cancelled``.
         executor: makes what carries out units; threads of this process when left out.
         more: gives further portions of queries, each when the one before is done.
+        targets: reads what maskers search.
 
     Attributes:
         queries: those of the portion at work.
@@ -85,7 +87,7 @@ class Engine:
 
     def __init__(self, plan: Plan, registry: Registry, queries: Queries, source: VolumeSource, space: SearchSpace,
                  settings: Settings, progress: Progress | None = None, executor: StartExecutor | None = None,
-                 more: "Portions | None" = None) -> None:
+                 more: "Portions | None" = None, targets: ReadTargets | None = None) -> None:
         self.plan, self.queries, self.source = plan, queries, source
         self.space, self.settings, self.progress = space, settings, progress or Progress()
         self.cancellation = self.progress.cancellation
@@ -93,7 +95,7 @@ class Engine:
         self.searched, self._more = cut_source(source, self.target_stretch), more
         self.planner = self._planner(queries)
         self.asked = int(queries.ordinals[-1]) + 1 if len(queries) else 0
-        self.runner = Runner(plan, registry, self.searched, space, settings, self.progress)
+        self.runner = Runner(plan, registry, self.searched, space, settings, self.progress, targets)
         self._executor = executor
         self._level = Level()
         self._ahead: UnitPlan | None = None
@@ -124,9 +126,11 @@ class Engine:
         """
         plan = self._ahead = self.unit_plan()
         self._hold(plan)
-        reads = self.settings.ahead and not self._executor
+        if self.settings.in_turn:
+            yield
+            return
         with short_switch_interval(), pool(1, "reader") as reader:
-            for _, volume in islice(self.planner.schedule(plan) if reads else (), 1):
+            for _, volume in islice(() if self._executor else self.planner.schedule(plan), 1):
                 reader.submit(self.runner.volumes.get, volume)
             yield
 
@@ -172,8 +176,7 @@ class Engine:
             self.progress.estimate(self._more.part)
         keeper = Keeper(sink, plan, todo, self.runner, self.source, self.progress)
         keeper.keep_whole_batches(reduced)
-        start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan), plan,
-                                                                 self.settings.ahead))
+        start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan), plan))
         with start(plan) as executor:
             executor.submit(todo)
             while (results := executor.finished(WAIT)) is not None:

@@ -1,19 +1,19 @@
 """Masking of queries, as the family of a pipeline asks for it."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ..classes import dataclass
-from ..context import SearchSpace
+from ..classes import NamedTuple
+from ..context import Queries, SearchSpace
 from ..errors import CompositionError
 from ..pipeline import Plan, compose
-from ..ports import Unit, UnitPlan
+from ..ports import SlotStats, Unit, UnitPlan, UnitResult, VolumeSource
 from ..progress import Cancellation, Progress
-from ..records import Hits
+from ..records import Hits, Records
 from ..registry import Registry
 from ..sequences import Intervals, SequenceBatch
 from ..stages import Masker, MaskSearch
@@ -21,42 +21,62 @@ from .failures import naming
 from .memory import MemorySource
 from .planning import Planner, Settings
 
-if TYPE_CHECKING:
-    from .runner import Runner
-
 OF_MEMORY = 4
 """Part of the memory for a run's data that the search of a masker may take."""
+ReadTargets = Callable[[str, str], tuple[SequenceBatch, SearchSpace]]
+"""Reads all of a database or file of sequences of a kind, and says how large a search of it is."""
 
 
-@dataclass(frozen=True)
-class _Searched:
+class Carrier(Protocol):
+    """What carries out the stages of a plan: see ``Runner``."""
+
+    def keep(self, units: UnitPlan, queries: Callable[[int], Queries], batches: int, volumes: int) -> None: ...
+    def unit(self, unit: Unit) -> UnitResult: ...
+    def reduce(self, number: int, parts: Sequence[Records]) -> tuple[Any, dict[str, SlotStats]]: ...
+
+
+class Searching(NamedTuple):
+    """How searches that maskers need are carried out.
+
+    Attributes:
+        start: makes what carries out a plan, as ``Runner`` is made.
+        targets: reads what is searched; None where nobody opens databases.
+        backend: as of ``compose``.
+        settings: use of the machine, of which a part of the memory is taken.
+        cancellation: stops them.
+    """
+
+    start: Callable[[Plan, Registry, VolumeSource, SearchSpace, Settings, Progress], Carrier]
+    targets: ReadTargets | None = None
+    backend: str = "auto"
+    settings: Settings = Settings()
+    cancellation: Cancellation | None = None
+
+
+class _Opened(NamedTuple):
     """What a masker's search looks through, and what carries it out."""
 
     plan: Plan
     source: MemorySource
     space: SearchSpace
-    runner: "Runner"
+    carrier: Carrier
 
 
 class MaskerSearch:
     """The search of a masker: what is searched is read once, at the first batch, and serves all others.
 
     Args:
-        registry: where plugins are found; its ``targets`` reads what is searched.
+        registry: where plugins are found.
         wanted: the search.
-        backend: as of ``compose``.
-        settings: use of the machine, of which a part of the memory is taken.
-        cancellation: stops it.
+        how: it is carried out.
     """
 
-    def __init__(self, registry: Registry, wanted: MaskSearch, backend: str = "auto", settings: Settings | None = None,
-                 cancellation: Cancellation | None = None) -> None:
-        self._registry, self._wanted, self._backend = registry, wanted, backend
-        use = settings or Settings()
-        memory = use.memory // OF_MEMORY if use.memory else None
-        self._settings = Settings(use.threads, memory, use.device_memory)
-        self._cancellation, self._lock = cancellation, threading.Lock()
-        self._searched: _Searched | None = None
+    def __init__(self, registry: Registry, wanted: MaskSearch, how: Searching) -> None:
+        self._registry, self._wanted, self._how = registry, wanted, how
+        use = how.settings
+        self._settings = Settings(use.threads, use.memory // OF_MEMORY if use.memory else None, use.device_memory)
+        self._lock = threading.Lock()
+        self._opened: _Opened | None = None
         self._former: UnitPlan | None = None
 
     def __call__(self, batch: SequenceBatch) -> Hits:
@@ -68,37 +88,35 @@ class MaskerSearch:
         """
         queries = replace(batch, ordinals=np.arange(len(batch), dtype=np.int64))
         with self._lock:
-            searched = self._searched = self._searched or self._opened()
-            runner, plan = searched.runner, searched.plan
-            if not len(batch) or not searched.source.sequences:
+            self._opened = self._opened or self._open()
+            plan, source, space, carrier = self._opened
+            if not len(batch) or not source.sequences:
                 return Hits.empty()
-            planner = Planner(plan, queries, searched.source, searched.space, self._settings, self._former)
-            units = planner.units()
-            self._former = units
-            runner.keep(units, lambda number: planner.queries_of(units, number), 1, planner.volumes_kept(units))
+            planner = Planner(plan, queries, source, space, self._settings, self._former)
+            units = self._former = planner.units()
+            carrier.keep(units, lambda number: planner.queries_of(units, number), 1, planner.volumes_kept(units))
             found = []
             for number, _ in units.numbered:
-                parts = [runner.unit(Unit(number, volume, planner.cells(units, number, volume))).records
+                parts = [carrier.unit(Unit(number, volume, planner.cells(units, number, volume))).records
                          for volume in range(len(units.volumes))]
-                found.append(runner.reduce(number, [part for part in parts if part is not None])[0])
+                found.append(carrier.reduce(number, [part for part in parts if part is not None])[0])
             return Hits.concat(found)
 
-    def _opened(self) -> _Searched:
-        from .runner import Runner
-
-        wanted, registry = self._wanted, self._registry
-        plan = compose(registry, registry.pipeline(wanted.pipeline), wanted.options, self._backend)
-        batch, space = registry.targets(wanted.database, plan.family.target)
+    def _open(self) -> _Opened:
+        wanted, registry, how = self._wanted, self._registry, self._how
+        if how.targets is None:
+            raise CompositionError(f"a masker searches {wanted.database}, and nobody here opens databases")
+        plan = compose(registry, registry.pipeline(wanted.pipeline), wanted.options, how.backend)
+        batch, space = how.targets(wanted.database, plan.family.target)
         source = MemorySource(batch, wanted.database)
-        progress = Progress(self._cancellation)
-        return _Searched(plan, source, space, Runner(plan, registry, source, space, self._settings, progress))
+        return _Opened(plan, source, space, how.start(plan, registry, source, space, self._settings,
+                                                      Progress(how.cancellation)))
 
 
-def ready(masker: Masker, registry: Registry, backend: str = "auto", settings: Settings | None = None,
-          cancellation: Cancellation | None = None) -> Masker:
+def ready(masker: Masker, registry: Registry, how: Searching) -> Masker:
     """The same masker, with the search that it needs; see ``MaskerSearch``."""
     if (wanted := masker.search()) is not None:
-        masker.found = MaskerSearch(registry, wanted, backend, settings, cancellation)
+        masker.found = MaskerSearch(registry, wanted, how)
     return masker
 
 
@@ -108,14 +126,12 @@ class Maskers:
     Args:
         plan: from ``compose``.
         registry: where maskers are found.
-        settings: use of the machine.
-        cancellation: stops their searches.
+        how: their searches are carried out; with the back end of the plan.
     """
 
-    def __init__(self, plan: Plan, registry: Registry, settings: Settings | None = None,
-                 cancellation: Cancellation | None = None) -> None:
-        self._plan, self._registry, self._settings = plan, registry, settings
-        self._cancellation, self._lock = cancellation, threading.Lock()
+    def __init__(self, plan: Plan, registry: Registry, how: Searching) -> None:
+        self._plan, self._registry, self._how = plan, registry, how._replace(backend=plan.backend)
+        self._lock = threading.Lock()
         self._made: Sequence[tuple[Masker, bool]] | None = None
 
     def masked(self, queries: SequenceBatch) -> SequenceBatch:
@@ -146,8 +162,7 @@ class Maskers:
 
     def _masker(self, name: str, options: Any) -> Masker:
         kind = self._registry.masker(name)
-        return ready(kind(kind.Options(**options)), self._registry, self._plan.backend, self._settings,
-                     self._cancellation)
+        return ready(kind(kind.Options(**options)), self._registry, self._how)
 
 
-__all__ = ["MaskerSearch", "Maskers", "ready"]
+__all__ = ["MaskerSearch", "Maskers", "ReadTargets", "Searching", "ready"]

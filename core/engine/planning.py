@@ -48,8 +48,8 @@ class Settings:
         explain: global numbers of targets to follow through the stages.
         workers: processes that carry units out, each with so many threads and so much memory; 0 for this one alone.
         sent: whether some of them are sent volumes, since they can't read them.
-        ahead: whether volumes are read, and sent to devices, while those before are searched. Without it one unit
-            follows the other in this process, which is what to compare with.
+        in_turn: one unit after another: nothing is read ahead, and results are kept or written while nothing else
+            happens. For measuring what the overlap gains.
     """
 
     threads: int = 1
@@ -61,7 +61,7 @@ class Settings:
     explain: frozenset[int] = frozenset()
     workers: int = 0
     sent: bool = False
-    ahead: bool = True
+    in_turn: bool = False
 
 
 class BatchLimits(NamedTuple):
@@ -138,7 +138,7 @@ class Planner:
         self._first = int(queries.ordinals[0]) if len(queries) else 0
         self._limits = BatchLimits.of(plan, settings)
         flights = [filled.stage.flight for filled in plan.working("unit") if filled.stage.flight]
-        self._side_by_side = min([settings.threads, *flights]) if settings.ahead else 1
+        self._side_by_side = 1 if settings.in_turn else min([settings.threads, *flights])
 
     def units(self) -> UnitPlan:
         """Batches and volumes that keep units side by side within the memory budget.

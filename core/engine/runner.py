@@ -27,7 +27,7 @@ from ..sequences import SequenceBatch
 from .cache import Cache, LazyIndexes
 from .failures import naming
 from .location import cut
-from .masking import Maskers
+from .masking import Maskers, ReadTargets, Searching
 from .planning import Settings, first_weights, wants_residues
 
 
@@ -63,6 +63,7 @@ class Runner:
         space: its size, or the size that statistics shall assume.
         settings: use of the machine.
         progress: told of the cells that are done; its cancellation stops the stages.
+        targets: reads what maskers search.
 
     Attributes:
         totals: what each slot has done here, index slots included.
@@ -71,7 +72,7 @@ class Runner:
     """
 
     def __init__(self, plan: Plan, registry: Registry, searched: VolumeSource, space: SearchSpace, settings: Settings,
-                 progress: Progress) -> None:
+                 progress: Progress, targets: ReadTargets | None = None) -> None:
         self.plan, self.registry, self.searched = plan, registry, searched
         self.space, self.settings, self.progress = space, settings, progress
         self.cancellation = progress.cancellation
@@ -82,7 +83,7 @@ class Runner:
         self._kept: tuple[tuple[Span, ...], int] | None = None
         self._sorters = {b: registry.sorters(b, settings.threads, settings.device_memory)
                          for b in {p.stage.backend for p in plan.stages}}
-        self._maskers = Maskers(plan, registry, settings, self.cancellation)
+        self._maskers = Maskers(plan, registry, Searching(Runner, targets, "", settings, self.cancellation))
         self._lock = threading.Lock()
 
     def keep(self, units: UnitPlan, queries: Callable[[int], Queries], batches: int, volumes: int) -> None:

@@ -18,11 +18,11 @@ class ThreadExecutor:
         runner: what carries out units.
         flight: units that run side by side.
         plan: of the units.
-        ahead: whether volumes are read before a unit is free to work on them.
     """
 
-    def __init__(self, runner: Runner, flight: int, plan: UnitPlan, ahead: bool = True) -> None:
-        self._runner, self._flight, self._more, self._ahead = runner, flight, plan.more, ahead
+    def __init__(self, runner: Runner, flight: int, plan: UnitPlan) -> None:
+        self._runner, self._flight, self._more = runner, flight, plan.more
+        self._ahead = 0 if runner.settings.in_turn else READERS
         self._work = runner.whole_batch if len(plan.volumes) == 1 else runner.unit
         self._cancellation = runner.cancellation
         self._waiting: Iterator[Unit] = iter(())
@@ -47,8 +47,7 @@ class ThreadExecutor:
         self._left = Counter(unit.volume for unit in units)
 
     def finished(self, timeout: float) -> list[UnitResult] | None:
-        most = self._flight + (READERS if self._ahead else 0)
-        while (not self._cancellation.requested and len(self._flying) < most
+        while (not self._cancellation.requested and len(self._flying) < self._flight + self._ahead
                and (unit := next(self._waiting, None))):
             if self._ahead:
                 self._readers.submit(self._read_ahead, unit.volume)

@@ -124,7 +124,7 @@ class DiscontiguousWordHitsCpu(DiscontiguousWordHits):
         length, templates = options.template_length, options.templates()
         masks, width = masks_of(templates, length), options.word_size
 
-        def scanner(_: int, stride: int) -> Scan:
+        def scanner(_: int, stride: int, table: object) -> Scan:
             return lambda piece, table, query, found, first: _scan(piece, width, masks, length, table, found, first,
                                                                    room_for_present())
 

@@ -29,8 +29,8 @@ from seqloom.plugins.nucleotide_blast.packed_cpu import (
     put,
     reversed_bytes,
 )
+from seqloom.plugins.nucleotide_blast.query_words_cpu import bytes_kept
 from seqloom.plugins.nucleotide_blast.random_bases import DISCARDED, LAG, MASK, seeded_state
-from seqloom.plugins.nucleotide_blast.seed_cpu import bytes_kept
 from seqloom.plugins.nucleotide_blast.strands_cpu import EACH, NO_BASE, lay_out, next_unlike
 
 

@@ -14,6 +14,10 @@ def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
         "nucleotide-word-table reference": "index_reference.NucleotideWords",
         "nucleotide-word-table cpu": "index_cpu.NucleotideWordsCpu",
+        "small-word-table reference": "paper_tables_reference.SmallWords",
+        "small-word-table cpu": "paper_tables_cpu.SmallWordsCpu",
+        "megablast-word-table reference": "paper_tables_reference.ChainedWords",
+        "megablast-word-table cpu": "paper_tables_cpu.ChainedWordsCpu",
         "nucleotide-bases reference": "index_reference.NucleotideBases",
         "nucleotide-bases cpu": "index_cpu.NucleotideBasesCpu",
         "nucleotide-bases cuda": "packed_cuda.NucleotideBasesCuda",

@@ -12,15 +12,21 @@ from seqloom.core.engine.threads import run_tasks
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import prefetch
+from seqloom.core.stages import Shape
 from seqloom.plugins.common.grouping import even_parts
 from seqloom.plugins.nucleotide_blast.packed_cpu import Piece, word_from
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable, all_hits, may_grow, whole_word
+from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, WordHits
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable, bit_of, rank_of, word_table
 
 WIDE = 12
 """Bases of words that are looked for in place of narrow ones, which are in tables of targets many times by chance."""
 FETCHED = 256
 """Words whose presence bits are fetched before the first of them is looked for."""
+_LOOKED_UP = 20
+"""Words that are looked up in the time that one takes to be put into a table."""
+MOST_KEPT = 1 << 27
+"""Bytes of tables of all targets that are kept from batch to batch of queries."""
 
 
 @inline
@@ -235,13 +241,17 @@ class QueryWords(NamedTuple):
     def total(self) -> int:
         return int(np.diff(self.words["word_offsets"])[self.words["width"] == self.width].sum())
 
-    def table(self, begins: np.ndarray, kinds: int) -> WordTable:
-        """Of words of as many kinds, at places in strands that begin at ``begins``."""
+    def gathered(self, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """i4[m] words, and their places in strands that begin at ``begins``."""
         words, places = np.empty((2, self.total), np.int32)
         index = self.words
         _gather(self.width, index["width"], index["word_offsets"], index["words"], index["positions"], begins, words,
                 places)
-        return word_table(words, places, kinds)
+        return words, places
+
+    def table(self, begins: np.ndarray, kinds: int) -> WordTable:
+        """Of words of as many kinds, at places in strands that begin at ``begins``."""
+        return word_table(*self.gathered(begins), kinds)
 
 
 def _wide_table(piece: Piece, words: np.ndarray, places: np.ndarray, width: int, more: int, back: bool) -> WordTable:
@@ -304,3 +314,25 @@ def hits_of_query_words(threads: int, queries: QueryWords, piece: Piece, size: i
     found = np.concatenate([np.empty((0, 4), np.int32), *(rows for some, _ in parts for rows in some)])
     found = found[np.argsort(found[:, 3], kind="stable")]
     return [np.ascontiguousarray(found[:, :3])], sum(looked_up for _, looked_up in parts)
+
+
+def is_less_by_target(words: int, of_targets: int, chunks: int) -> bool:
+    """Whether tables of the targets' words, for each chunk, are less work than one of the queries' ``words``."""
+    return _LOOKED_UP * of_targets + chunks * words < _LOOKED_UP * words + of_targets
+
+
+def are_kept(residues: int, targets: int, width: int, size: int) -> bool:
+    """Whether tables of the words of all targets that are searched are small enough to be kept."""
+    return TargetWords.bytes_of(residues, targets + residues // CHUNK, width, size) <= MOST_KEPT
+
+
+def bytes_kept(shape: Shape) -> int:
+    """What tables of a volume's words take where they are kept."""
+    stride, kinds, _ = WordHits.word_counts(shape)
+    width, chunks = kinds.bit_length() // 2, shape.targets + shape.target_residues // CHUNK
+    size = width + stride - 1
+    residues, targets = shape.database_residues or shape.target_residues, shape.database_targets or shape.targets
+    if not (are_kept(residues, targets, width, size)
+            and is_less_by_target(2 * shape.query_residues, shape.target_residues // stride, chunks)):
+        return 0
+    return TargetWords.bytes_of(shape.target_residues, chunks, width, size)

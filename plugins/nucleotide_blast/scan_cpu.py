@@ -149,7 +149,7 @@ def fetch_places(table, ranks):
 @inline
 def _find_present(piece, begin, count, width, stride, table, present):
     """Note which of ``count`` words from number ``begin`` on a table has, and their ranks; returns how many."""
-    there = _present(piece.words, piece.begin + begin * stride, count, width, stride, table.bits, present[0])
+    there = noted(piece.words, piece.begin + begin * stride, count, width, stride, table.bits, present[0])
     for at in range(there):
         place = piece.begin + (begin + present[0, at]) * stride
         note_rank(table, word_from(piece.words, place, width), present[1], at)
@@ -158,8 +158,8 @@ def _find_present(piece, begin, count, width, stride, table, present):
 
 
 @kernel
-def _present_in_groups(words, first, count, width, stride, bits, present):
-    """As ``_present``, of words so near to each other that several are made of the same bytes."""
+def _noted_in_groups(words, first, count, width, stride, bits, present):
+    """As ``noted``, of words so near to each other that several are made of the same bytes."""
     there, mask = np.uint64(0), (np.uint64(1) << np.uint64(2 * width)) - np.uint64(1)
     down, step = np.uint64(64 - 2 * width), np.uint64(2 * stride)
     number = 0
@@ -177,13 +177,13 @@ def _present_in_groups(words, first, count, width, stride, bits, present):
 
 
 @kernel
-def _present(words, first, count, width, stride, bits, present):
+def noted(words, first, count, width, stride, bits, present):
     """Note which of ``count`` words, ``stride`` apart from a place on, a table has; returns how many these are.
 
     Without a branch: which words are there can't be foreseen.
     """
     if width + (_GROUP - 1) * stride <= WORD:
-        return _present_in_groups(words, first, count, width, stride, bits, present)
+        return _noted_in_groups(words, first, count, width, stride, bits, present)
     there = np.uint64(0)
     for number in range(count):
         present[there] = number

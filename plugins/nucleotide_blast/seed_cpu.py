@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from seqloom.core.context import Context
@@ -17,7 +18,16 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
 from seqloom.plugins.nucleotide_blast.packed_cpu import Piece, packed_bases
-from seqloom.plugins.nucleotide_blast.query_words_cpu import QueryWords, TargetWords, hits_of_query_words
+from seqloom.plugins.nucleotide_blast.paper_tables_cpu import ChainedTable, SmallTable, as_tuple
+from seqloom.plugins.nucleotide_blast.paper_tables_cpu import scanner as scan_in
+from seqloom.plugins.nucleotide_blast.paper_tables_reference import table_of
+from seqloom.plugins.nucleotide_blast.query_words_cpu import (
+    QueryWords,
+    TargetWords,
+    are_kept,
+    hits_of_query_words,
+    is_less_by_target,
+)
 from seqloom.plugins.nucleotide_blast.scan_cpu import (
     ROOM,
     QueryTable,
@@ -40,34 +50,8 @@ from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable
 
 BYTES_PER_ROW = 12
 
-Scan = Callable[[Piece, WordTable, QueryTable, np.ndarray, int], tuple[int, int, int]]
-
-_LOOKED_UP = 20
-"""Words that are looked up in the time that one takes to be put into a table."""
-MOST_KEPT = 1 << 27
-"""Bytes of tables of all targets that are kept from batch to batch of queries."""
-
-
-def is_less_by_target(words: int, of_targets: int, chunks: int) -> bool:
-    """Whether tables of the targets' words, for each chunk, are less work than one of the queries' ``words``."""
-    return _LOOKED_UP * of_targets + chunks * words < _LOOKED_UP * words + of_targets
-
-
-def are_kept(residues: int, targets: int, width: int, size: int) -> bool:
-    """Whether tables of the words of all targets that are searched are small enough to be kept."""
-    return TargetWords.bytes_of(residues, targets + residues // CHUNK, width, size) <= MOST_KEPT
-
-
-def bytes_kept(shape: Shape) -> int:
-    """What tables of a volume's words take where they are kept."""
-    stride, kinds, _ = WordHits.word_counts(shape)
-    width, chunks = kinds.bit_length() // 2, shape.targets + shape.target_residues // CHUNK
-    size = width + stride - 1
-    residues, targets = shape.database_residues or shape.target_residues, shape.database_targets or shape.targets
-    if not (are_kept(residues, targets, width, size)
-            and is_less_by_target(2 * shape.query_residues, shape.target_residues // stride, chunks)):
-        return 0
-    return TargetWords.bytes_of(shape.target_residues, chunks, width, size)
+AnyTable: TypeAlias = WordTable | SmallTable | ChainedTable
+Scan = Callable[[Piece, AnyTable, QueryTable, np.ndarray, int], tuple[int, int, int]]
 
 
 def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], int], scanner: Callable,
@@ -77,7 +61,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     Args:
         length: bases of a hit.
         kinds: how many different words of a width there can be.
-        scanner: gives for a width and a stride the function that scans a chunk.
+        scanner: gives for a width, a stride and the table the function that scans a chunk.
         whole_words: whether words are of neighbouring bases, so that those of a target can be put into a table, too.
         follow: whether ``scanner`` finds the hits of a diagonal in the order of their places.
     """
@@ -91,12 +75,14 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     of_widths = [queries for queries in of_widths if queries.total]
     for own in of_widths:
         width, stride = own.width, int(index["stride"][index["width"] == own.width][0])
-        turned = whole_words and is_less_by_target(own.total, targets.total_residues // stride, len(work))
-        table = None if turned else own.table(query.begins, kinds(width))
+        made = table_of(index, width)
+        turned = made is None and whole_words and is_less_by_target(own.total, targets.total_residues // stride,
+                                                                    len(work))
+        table = as_tuple(made) if made is not None else None if turned else own.table(query.begins, kinds(width))
         kept = are_kept(context.space.total_residues, context.space.sequences, width, length)
-        look_up = scanner(width, stride)
+        look_up = scanner(width, stride, table)
 
-        def look(at: int, own: QueryWords = own, table: WordTable | None = table, look_up: Scan = look_up,
+        def look(at: int, own: QueryWords = own, table: AnyTable | None = table, look_up: Scan = look_up,
                  kept: bool = kept) -> tuple[list[np.ndarray], int]:
             target, chunk = work[at]
             low = int(targets.offsets[target]) + chunk
@@ -155,7 +141,11 @@ class WordHitsCpu(WordHits):
     def run(self, context: Context, records: Records | None) -> Seeds:
         size = context.options.word_size
 
-        def scanner(width: int, stride: int) -> Scan:
+        def scanner(width: int, stride: int, table: AnyTable | None) -> Scan:
+            if isinstance(table, SmallTable | ChainedTable):
+                in_table = scan_in(isinstance(table, ChainedTable))
+                return lambda piece, table, query, found, first: in_table(piece, size, width, stride, table, query,
+                                                                          found, first, room_for_present())
             if width == size:
                 return lambda piece, table, _, found, first: scan_whole(piece, width, stride, table, found, first,
                                                                         room_for_present())

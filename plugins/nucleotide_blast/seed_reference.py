@@ -19,6 +19,8 @@ from seqloom.plugins.nucleotide_blast.index_reference import (
     table_width,
     word_codes,
 )
+from seqloom.plugins.nucleotide_blast.paper_tables_reference import look_up as look_up_in
+from seqloom.plugins.nucleotide_blast.paper_tables_reference import table_of
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS, SENTINEL
 
 CHUNK, CHUNK_OVERLAP = 5_000_000, 100
@@ -195,6 +197,7 @@ class WordHits(SeedStage):
             table = QueryWords.of(index, query)
             if len(table.words) == 0:
                 continue
+            own = table_of(index, table.width)
             for target, number in enumerate(context.targets.ordinals.tolist()):
                 whole = bases[offsets[target] : offsets[target + 1]]
                 for chunk in chunk_starts(len(whole)):
@@ -202,7 +205,11 @@ class WordHits(SeedStage):
                     key = (target, chunk, table.width, table.stride)
                     if key not in scanned:
                         scanned[key] = word_codes(piece, table.width, table.stride)
-                    found, places = look_up(table, scanned[key], 4**table.width)
+                    if own is None:
+                        found, places = look_up(table, scanned[key], 4**table.width)
+                    else:
+                        bounds = index["strand_offsets"][query : query + 2].tolist()
+                        found, places = look_up_in(own, scanned[key], *bounds)
                     context.count("table_hits", len(found))
                     whole_words = mini_extend(
                         table.strands, piece, found, places * table.stride, table.width, word_size

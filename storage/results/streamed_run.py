@@ -47,14 +47,16 @@ class Channel:
     Args:
         run: whose batches they are.
         cancellation: of the search.
+        in_turn: whether who hands a batch over waits until it is written.
 
     Attributes:
         id, number: of the run.
         closed: whether the writer has ended.
     """
 
-    def __init__(self, run: "StreamedRun", cancellation: Cancellation) -> None:
+    def __init__(self, run: "StreamedRun", cancellation: Cancellation, in_turn: bool = False) -> None:
         self.id, self.number, self.closed = run.id, run.number, False
+        self._in_turn, self._written = in_turn, threading.Semaphore(0)
         self._waiting: queue.Queue[_Finished | None] = queue.Queue(AHEAD)
         self._run, self._cancellation, self._failed = run, cancellation, threading.Event()
         self._read = False
@@ -68,9 +70,14 @@ class Channel:
         while not self.closed:
             self._cancellation.check()
             try:
-                return self._waiting.put(batch, timeout=WAIT)
+                self._waiting.put(batch, timeout=WAIT)
+                break
             except queue.Full:
                 continue
+        while self._in_turn and batch is not None and not self.closed:
+            self._cancellation.check()
+            if self._written.acquire(timeout=WAIT):
+                break
 
     def fail(self) -> None:
         """No further batch will come, and what is written is of no use."""
@@ -96,6 +103,7 @@ class Channel:
             if batch is None:
                 return
             yield batch
+            self._written.release()  # who writes asks for the next one
 
 
 class StreamedRun:
@@ -106,6 +114,7 @@ class StreamedRun:
         queries: the first portion of them.
         source: what is searched.
         cancellation: of the search.
+        in_turn: whether batches are written before the next ones are searched.
 
     Attributes:
         id: unique identifier of the run.
@@ -115,9 +124,11 @@ class StreamedRun:
     number, streamed = NUMBER, True
 
     def __init__(self, provenance: Mapping[str, Any], later: Mapping[str, Callable[[], Any]],
-                 queries: SequenceBatch | ModelBatch, source: VolumeSource, cancellation: Cancellation) -> None:
+                 queries: SequenceBatch | ModelBatch, source: VolumeSource, cancellation: Cancellation,
+                 in_turn: bool = False) -> None:
         self.id, self.is_open = new_run_id(), True
         self._later, self._queries, self._cancellation = later, queries, cancellation
+        self._in_turn = in_turn
         row = {**begun(self.id, provenance, queries), "state": INCOMPLETE, "finished": None, "error": None}
         self._known = {**row["provenance"], **{name: row[name] for name in OF_RUN if name not in later}}
         self._databases = numbered(source.fingerprints())
@@ -165,7 +176,7 @@ class StreamedRun:
 
     def channel(self) -> Channel:
         """A way to one more writer, to be opened before the first batch is done."""
-        self._channels.append(Channel(self, self._cancellation))
+        self._channels.append(Channel(self, self._cancellation, self._in_turn))
         return self._channels[-1]
 
     def report_of(self, channel: Channel, source: VolumeSource | None, plan: "Plan | None") -> Reporting:

@@ -362,7 +362,7 @@ def test_volumes_are_read_while_others_are_searched_unless_told_otherwise(ahead:
             assert not ahead or second.wait(30)
             events.append("kept")
 
-    run = engine(source=Watched(TARGETS), volume_residues=100, batch_queries=9, threads=3, ahead=ahead)
+    run = engine(source=Watched(TARGETS), volume_residues=100, batch_queries=9, threads=3, in_turn=not ahead)
     with run.reading_ahead():
         run.run(sink := StrictSink(kept))
     volumes = len(sink.plan().volumes)

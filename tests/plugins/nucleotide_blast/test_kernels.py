@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.context import Context, SearchSpace
-from seqloom.core.engine.masking import Maskers
+from seqloom.core.engine.masking import Maskers, Searching
+from seqloom.core.engine.runner import Runner
 from seqloom.core.pipeline import compose
 from seqloom.core.records import Records
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import IndexStage
 from seqloom.installed import registry
-from seqloom.plugins.nucleotide_blast import scan_cpu, seed_cpu, seed_reference
+from seqloom.plugins.nucleotide_blast import query_words_cpu, scan_cpu, seed_cpu, seed_reference
 from seqloom.testing import assert_same_records
 
 from tests.plugins.nucleotide_blast.sequences import (
@@ -37,7 +38,7 @@ def compare(pipeline: str, queries: SequenceBatch, targets: SequenceBatch, optio
     known = registry()
     reference, cpu = (compose(known, known.pipeline(pipeline), options, backend, stages, settings)
                       for backend in ("reference", fast))
-    queries = Maskers(reference, known).masked(queries)
+    queries = Maskers(reference, known, Searching(Runner)).masked(queries)
     space = SearchSpace(targets.total_residues, len(targets), targets.longest)
     scoring = reference.family.scoring(queries, space, reference.options)
     indexes: dict[str, dict[str, Any]] = {"reference": {}, "cpu": {}}
@@ -175,7 +176,7 @@ def test_tables_of_targets_are_made_once_if_small(most, monkeypatch):
     made, used = [], []
     make, use = seed_cpu.TargetWords.of, seed_cpu.hits_of_query_words
     monkeypatch.setattr(seed_cpu, "is_less_by_target", lambda *_: True)
-    monkeypatch.setattr(seed_cpu, "MOST_KEPT", most)
+    monkeypatch.setattr(query_words_cpu, "MOST_KEPT", most)
     monkeypatch.setattr(seed_cpu.TargetWords, "of", lambda *given: made.append(given) or make(*given))
     monkeypatch.setattr(seed_cpu, "hits_of_query_words", lambda *given: used.append(given) or use(*given))
     compare("megablast", *homologues(7), {"word_size": 20})

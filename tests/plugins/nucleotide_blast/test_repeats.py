@@ -12,12 +12,14 @@ import pytest
 import seqloom
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.engine.location import cut
-from seqloom.core.engine.masking import Maskers
+from seqloom.core.engine.masking import Maskers, Searching
+from seqloom.core.engine.runner import Runner
 from seqloom.core.errors import InputError, OptionError
 from seqloom.core.pipeline import compose
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.installed import registry
 from seqloom.masking import mask
+from seqloom.opening import whole
 from seqloom.plugins.nucleotide_blast.repeats import SEARCH, joined
 
 from tests.plugins.nucleotide_blast.sequences import random_bases, relative, reverse_complement
@@ -48,7 +50,7 @@ def masks(folder: Path, **options: object) -> list[list[tuple[int, int]]]:
     found = registry()
     plan = compose(found, found.pipeline("megablast"), {"filtering_db": str(folder / "reps.fa"), **options})
     batch = cut(loaded(folder / "q.fa"), plan.family.location(plan.options))
-    masked = Maskers(plan, found).masked(batch)
+    masked = Maskers(plan, found, Searching(Runner, whole)).masked(batch)
     first = (plan.family.location(plan.options) or (0,))[0]
     kept = masked.soft if options.get("soft_masking", True) else masked.hard
     runs = Intervals.from_mask(kept.mask(masked.offsets), masked.offsets)

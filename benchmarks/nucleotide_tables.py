@@ -1,0 +1,121 @@
+"""Tables of query words of nucleotide BLAST: today's, BLAST's small one and megablast's (``docs/blastn.md``).
+
+For queries of some lengths and two tasks: bytes of the table, the time of making it, and how many bases a second the
+seed stage then scans with it, on one thread, of random targets that have pieces of the query. Seeds must
+be the same ones in the same order, which is checked, and then rows of whole searches.
+"""
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import seqloom
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.context import Context
+from seqloom.core.pipeline import compose
+from seqloom.core.sequences import SequenceBatch
+from seqloom.installed import registry
+from seqloom.plugins.nucleotide_blast.paper_tables_cpu import chained_table, gathered, small_table
+from seqloom.plugins.nucleotide_blast.word_table_cpu import word_table
+
+from .timing import Timing
+
+TABLES = ("nucleotide-word-table", "small-word-table", "megablast-word-table")
+TASKS = {"megablast": {}, "blastn": {"dust": "no"}}
+LENGTHS = (500, 10_000, 100_000, 1_000_000)
+SCANNED = 32_000_000
+"""Bases of the targets."""
+PIECES, PIECE = 200, 300
+"""Of the query that lie among these, and their bases."""
+ROUNDS = 5
+
+
+def drawn(length: int) -> tuple[SequenceBatch, SequenceBatch]:
+    """A random query, and a target of random bases with pieces of it."""
+    random = np.random.default_rng(length)
+    query, target = (random.integers(0, 4, count).astype(np.uint8) for count in (length, SCANNED))
+    for place in random.integers(0, SCANNED - PIECE, PIECES).tolist():
+        begin = int(random.integers(0, max(1, length - PIECE)))
+        piece = query[begin : begin + PIECE]
+        target[place : place + len(piece)] = piece
+    return SequenceBatch.of(NUCLEOTIDE, [query]), SequenceBatch.of(NUCLEOTIDE, [target])
+
+
+def quickest(work: Callable[[], object]) -> float:
+    """Seconds of this thread, the least of some rounds after one that compiles."""
+    taken = []
+    for _ in range(1 + ROUNDS):
+        begin = time.thread_time()
+        work()
+        taken.append(time.thread_time() - begin)
+    return min(taken[1:])
+
+
+def tables_and_scans(task: str, length: int) -> Iterator[Timing]:
+    """What each table takes, and the seed stage with it."""
+    names, (queries, targets) = registry(), drawn(length)
+    known = None
+    for table in TABLES:
+        plan = compose(names, names.pipeline(task), TASKS[task], "cpu", [f"index.words={table}"])
+        context = Context(queries=queries, targets=targets, options=plan.options)
+        made = [filled.stage.run(context, queries if filled.stage.side == "query" else targets)
+                for filled in plan.indexes("query") + plan.indexes("target")]
+        words = made[0]
+        width, begins = int(words["width"][0]), words["strand_offsets"]
+        pairs, room = gathered(words, width, begins), int(begins[-1])
+        kinds = 4**width
+        small = "backbone" in {name.partition(".")[2] for name in words.arrays}
+        work = {"nucleotide-word-table": lambda pairs=pairs, kinds=kinds: word_table(*pairs, kinds),
+                "small-word-table": lambda pairs=pairs, kinds=kinds, room=room: (
+                    small_table(*pairs, kinds, room) or chained_table(*pairs, kinds, room)),
+                "megablast-word-table": lambda pairs=pairs, kinds=kinds, room=room: (
+                    chained_table(*pairs, kinds, room))}[table]
+        found = work()
+        arrays = found.values() if isinstance(found, dict) else found
+        size = sum(array.nbytes for array in arrays)
+        building = quickest(work)
+        context = replace(context, indexes={index.kind: index for index in made})
+        [stage] = [filled.stage for filled in plan.stages if filled.slot.name == "seed.words"]
+        seeds = stage.run(context, None)
+        digest = hashlib.blake2b(b"".join(np.ascontiguousarray(seeds.data[name]).tobytes()
+                                          for name in ("query_pos", "target_pos", "query_frame"))).hexdigest()
+        assert known in (None, digest), f"{table} finds other seeds"
+        known = digest
+        seconds = quickest(lambda stage=stage, context=context: stage.run(context, None))
+        if table == TABLES[0]:  # made by the seed stage itself
+            seconds -= building
+        fits = "" if table != "small-word-table" or small else " (no room in 16 bits: megablast's)"
+        yield Timing(f"{task} {length:,}: {table.removesuffix('-table')}", seconds,
+                     f"{SCANNED / seconds / 1e9:.2f} G bases/s; words of {width}; table {size / 1e6:.2f} MB, made in "
+                     f"{1000 * building:.2f} ms{fits}; {len(seeds):,} hits")
+
+
+def rows(length: int) -> Iterator[Timing]:
+    """Whole searches by each table: the same rows."""
+    queries, targets = drawn(length)
+    known, taken = None, []
+    with tempfile.TemporaryDirectory() as folder:
+        for table in TABLES:
+            begin = time.perf_counter()
+            run = seqloom.search("megablast", queries, targets, store=False, backend="cpu", evalue=1e-5,
+                                 stages=[f"index.words={table}"])
+            taken.append(time.perf_counter() - begin)
+            run.write(Path(folder) / "rows", "6 std btop")
+            found = (Path(folder) / "rows").read_bytes()
+            assert found and known in (None, found), f"rows by {table} are others"
+            known = found
+    assert known is not None
+    count = known.count(b"\n")
+    yield Timing(f"megablast {length:,}: whole searches", min(taken), f"{count:,} rows, the same by all tables")
+
+
+def measure() -> Iterator[Timing]:
+    """Tables of all lengths by both tasks."""
+    for task in TASKS:
+        for length in LENGTHS:
+            yield from tables_and_scans(task, length)
+    yield from rows(10_000)
