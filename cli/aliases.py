@@ -92,6 +92,11 @@ def spellings(name: str, further: Collection[str] = (), taken: Collection[str] =
     return [f for f in dict.fromkeys(flags) if f not in taken]
 
 
+def has(name: str, args: Sequence[str]) -> bool:
+    """Whether a command line has the option ``name``, in any spelling."""
+    return any(word.startswith("-") and dashed(word.partition("=")[0]).lstrip("-") == name for word in args)
+
+
 def task_of(args: Sequence[str]) -> str | None:
     """The value of ``--task`` or ``--import-search-strategy`` on a command line, in any spelling; None without."""
     for word, after in zip(args, [*args[1:], None]):

@@ -38,6 +38,7 @@ class RunOption(NamedTuple):
 RUN_OPTIONS = {
     "query": RunOption(IN_OUT, "queries, plain or compressed; - is standard input; may be repeated", INPUT,
                        list[str], required=True),
+    "query-list": RunOption(IN_OUT, "the same of files that are named in FILE, one a line", INPUT),
     "db": RunOption(IN_OUT, "a database or a FASTA file to search; may be repeated", INPUT, list[str], required=True),
     "out": RunOption(IN_OUT, "write results there instead of to standard output", RESULTS),
     "outfmt": RunOption(IN_OUT, "output format and its fields, as '6 qseqid sseqid evalue'", "FMT"),
@@ -95,7 +96,8 @@ def pipeline_command(name: str, args: Sequence[str] = ()) -> Any:
     family = registry().family(pipeline.family)
     infos = option_infos(family.Options)
     taken: set[str] = {"-h", "--help"}
-    common = [_run_parameter(n, taken) for n in RUN_OPTIONS]
+    optional = {"query"} if aliases.has("query-list", args) else set()
+    common = [_run_parameter(n, taken, n in optional) for n in RUN_OPTIONS]
     own = [_own_parameter(i, pipeline, taken) for i in infos]
     outputs = [_output_parameter(n, taken) for n in registry().outputs(pipeline.family)]
     outputs += [_format_parameter(n, f, h, taken)
@@ -154,8 +156,8 @@ def _parameter(name: str, kind: Any, default: Any, flags: Sequence[str], **words
                              default=typer.Option(default, *flags, **words))
 
 
-def _run_parameter(name: str, taken: set[str]) -> inspect.Parameter:
-    info = RUN_OPTIONS[name]
+def _run_parameter(name: str, taken: set[str], optional: bool = False) -> inspect.Parameter:
+    info = RUN_OPTIONS[name]._replace(required=False) if optional else RUN_OPTIONS[name]
     flags = aliases.spellings(name, taken=taken)
     taken.update(flags)
     kind = info.type if info.required or info.default is not None else info.type | None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seqloom.core import output_files
 from seqloom.core.errors import UsageError
 
 from . import aliases, colour
@@ -16,7 +17,7 @@ from .delivery import deliveries
 from .output import is_terminal, opened, say
 from .plugs import registry
 from .progress import working
-from .values import number, read_names
+from .values import number, read_lines, read_names
 
 if TYPE_CHECKING:
     from seqloom.core.options import OptionInfo
@@ -29,9 +30,12 @@ def carry_out(pipeline: "Pipeline", own: "Sequence[tuple[OptionInfo, Any]]", val
     from seqloom.core.engine.heap import keep_freed_memory
 
     keep_freed_memory()
+    values["query"] = _queries(values)
     arguments = _arguments(pipeline, values)
     options = {info.name: info.parse(value) for info, value in own}
     outputs = _outputs(pipeline, values, options)
+    if values["query_list"]:
+        output_files.check_outputs([path for path, _ in outputs], values["query"])
     plan = check_outputs(pipeline, options, values, outputs)
     if values["export_search_strategy"]:
         _export_strategy(replace(pipeline, slots=plan.pipeline.slots), options, values)
@@ -43,6 +47,16 @@ def carry_out(pipeline: "Pipeline", own: "Sequence[tuple[OptionInfo, Any]]", val
         say(line)
     if sys.stderr and sys.stderr.isatty() and not values["quiet"]:
         _say_summary(run, time.perf_counter() - begin, values, outputs)
+
+
+def _queries(values: dict[str, Any]) -> list[str]:
+    """Files of queries: those that were named, and then those that are named in a file.
+
+    Raises:
+        InputError: the file can't be read, or names none.
+    """
+    listed = values["query_list"]
+    return [*(values["query"] or ()), *([] if listed is None else [line.strip() for line in read_lines(listed)])]
 
 
 def _arguments(pipeline: "Pipeline", values: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ VALUES = {"query": "query.fasta", "db": "p.duckdb", "target-ids": "ids.txt", "id
           "negative-target-ids": "ids.txt", "taxidlist": "ids.txt", "negative-taxidlist": "ids.txt",
           "taxid-map": "ids.txt", "results": STORE, "name": "p.duckdb", "file": "query.fasta", "files": "query.fasta",
           "input": "query.fasta", "cluster": "ids.txt", "mxfile": "ids.txt", "ustat": "ids.txt",
-          "window-masker-db": "ids.txt", "filtering-db": "mito.fasta"}
+          "window-masker-db": "ids.txt", "filtering-db": "mito.fasta", "query-list": "ids.txt"}
 """A file for every option and argument that reads one."""
 NUCLEOTIDE = {"query": "mito.fasta", "db": "mito.fasta"}
 WORDS: dict[tuple[str, ...], list[str]] = {

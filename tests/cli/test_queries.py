@@ -53,3 +53,32 @@ def test_pipes_are_queries_and_databases(seqloom: Callable, tmp_path: Path, data
     found = seqloom("sw", "-q", "q.pipe", *SEARCH, "t.pipe", "-f", "0", "--no-store")
     assert found.status == 0, found.err
     assert found.out.split("Query=")[1] == wanted.split("Query=")[1]
+
+
+def test_queries_of_several_files_are_searched_in_their_order(seqloom: Callable, tmp_path: Path, database: str) -> None:
+    """Named one by one, in a list, or both; the list comes last."""
+    for name in ("b", "a", "c"):
+        (tmp_path / f"{name}.fasta").write_text(f">{name}\n{PROTEIN}\n>{name}2\n{PROTEIN[3:]}\n")
+    (tmp_path / "list.txt").write_text("a.fasta\r\n\nc.fasta  \n")
+    words = [*SEARCH, database, "-f", "6 qseqid sseqid", "-e", "1e-9", "--no-store"]
+    wanted = ["b", "b2", "a", "a2", "c", "c2"]
+    for queries in (["-q", "b.fasta", "-q", "a.fasta", "-q", "c.fasta"], ["-q", "b.fasta", "--query-list", "list.txt"],
+                    ["-query_list=list.txt", "-query", "b.fasta"], ["-q", "b.fasta", "--query_list", "list.txt",
+                                                                     "--in-turn", "--batch-queries", "1"]):
+        done = seqloom("sw", *queries, *words)
+        assert done.status == 0, done.err
+        assert [line.split("\t")[0] for line in done.out.splitlines()] == wanted, queries
+    alone = seqloom("sw", "--query-list", "list.txt", *words)
+    assert [line.split("\t")[0] for line in alone.out.splitlines()] == wanted[2:], alone.err
+
+
+def test_what_is_wrong_with_a_list_of_queries_is_said(seqloom: Callable, tmp_path: Path, database: str) -> None:
+    (tmp_path / "q.fasta").write_text(f">q\n{PROTEIN}\n")
+    for text, words, line in (("\n", [], "list.txt: no names in it"), ("none.fasta", [], "none.fasta"),
+                              ("q.fasta", ["-o", "q.fasta"], "q.fasta")):
+        (tmp_path / "list.txt").write_text(text)
+        done = seqloom("sw", "--query-list", "list.txt", *SEARCH, database, "--no-store", *words)
+        assert done.status and line in done.err and done.err.count("\n") == 1, done.err
+        assert (tmp_path / "q.fasta").read_text() == f">q\n{PROTEIN}\n"
+    missing = seqloom("sw", *SEARCH, database)
+    assert missing.status == 2 and "--query" in missing.err
