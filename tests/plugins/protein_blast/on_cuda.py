@@ -223,10 +223,9 @@ def check_hits() -> None:
             assert_same_records(expected, to_device(made.run(around, None), "host"))
             assert around.counters["hits"] == len(WordHits().run(context, None))
             dfa_cuda.WARPS = warps
-    # Keys that don't hold all targets: each block of them by itself.
-    whole, hits_cuda.SLOTS = hits_cuda.KeyLayout.of, 1
-    hits_cuda.KeyLayout.of = lambda queries, targets, *longest: (  # type: ignore[method-assign]
-        None if targets == len(context.targets) else whole(queries, targets, *longest))
+    # Keys that don't hold all targets: each block of them by itself, and be it all of them.
+    whole, hits_cuda.SLOTS, none_for_all = hits_cuda.KeyLayout.of, 1, iter([None])
+    hits_cuda.KeyLayout.of = lambda *sizes: next(none_for_all, whole(*sizes))  # type: ignore[method-assign]
     found = hits_cuda.BinnedHits(hits_cuda.BinOptions(num_bins=bins)).run(context, None)
     hits_cuda.KeyLayout.of = whole  # type: ignore[method-assign]
     assert found.device == "host"
