@@ -73,8 +73,8 @@ class Process:
         """Carry out commands until nobody has any for long, or somebody asks to stop, or the code has changed."""
         signal.set_wakeup_fd(self._woken)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._end)
+        for ending in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(ending, self._end)
         gc.collect()
         gc.freeze()  # so that no child looks through what was imported, and writes to its pages
         while self._goes_on():
@@ -266,13 +266,31 @@ class Process:
 
 
 def import_everything() -> None:
-    """Import what commands need, but for CUDA and compilers."""
+    """Import what commands need, but for CUDA and compilers, and do what they do alike: make pipelines and plans."""
+    from seqloom.cli import plugs
+    from seqloom.cli.search import prepare
+    from seqloom.core.pipeline import compose
     from seqloom.installed import registry
 
     for module in _MODULES:
         with suppress(ImportError):
             import_module(module)
     registry().load_all(("cpu", "reference"))
+    for pipeline in registry().pipelines():
+        with suppress(Exception):  # that of a plugin that can't be loaded
+            prepare(pipeline.name)
+            compose(registry(), pipeline, backend="cpu")
+    plugs.registry.cache_clear()  # so that each command tells of plugins that are left out
+    warm_database()
+
+
+def warm_database() -> None:
+    """Have DuckDB make what it makes once for a process. Nothing of the database stays, nor of its threads."""
+    from seqloom.storage.duck.native import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("SELECT table_name FROM duckdb_columns()").fetchall()
+        connection.execute("SELECT 1 AS one").fetchnumpy()
 
 
 def threads() -> int:
