@@ -451,6 +451,25 @@ def test_kernels_that_a_command_has_loaded_are_there_for_the_next(standby: Stand
     assert standby.said("kernels") == count
 
 
+def test_every_command_tells_of_plugins_that_are_left_out(runtime: Path, place: Path) -> None:
+    made = Standby(runtime)
+    broken = """
+from seqloom.core.registry import Registry
+discover = Registry.discover.__func__
+def found(cls):
+    registry = discover(cls)
+    registry.problems["broken"] = "it is"
+    return registry
+Registry.discover = classmethod(found)
+"""
+    made.start(broken)
+    try:
+        for _ in range(2):
+            assert "plugin 'broken' could not be loaded" in made.here("blastp", "-h", cwd=place).stderr
+    finally:
+        made.kill()
+
+
 def test_threads_that_a_module_starts_are_refused(runtime: Path) -> None:
     made = Standby(runtime)
     code = """
