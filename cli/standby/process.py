@@ -37,6 +37,8 @@ _MODULES = ("seqloom.cli.main", "seqloom.cli.search", "seqloom.cli.searching", "
             "seqloom.storage.results.streamed_run", "isal.igzip_lib", "isal.isal_zlib", "tqdm", "csv", "textwrap")
 """Modules that commands import when they need them, beside those of plugins."""
 _PR_SET_PDEATHSIG = 1
+_LOOKS = 60_000
+"""Milliseconds from one look at the clock to the next, at most."""
 _KEPT_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 """Signals that Python ignores of its own accord."""
 _LIMITS = tuple(sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}))
@@ -119,7 +121,8 @@ class Process:
         """Milliseconds to wait for something to happen."""
         if self._to_load:
             return 0
-        return 1000 * max(0.0, self._last + self._idle - time.monotonic()) + 1 if not self._children else 60_000
+        left = self._last + self._idle - time.monotonic()
+        return _LOOKS if self._children else min(1000 * max(0.0, left) + 1, _LOOKS)
 
     def _accept(self) -> None:
         with suppress(OSError):

@@ -363,6 +363,13 @@ def test_what_differs_early_runs_by_itself(more: dict[str, str], shared: Standby
     assert subprocess.run(shared.words("reveal"), **shared._usual({})).returncode == 3
 
 
+def test_what_is_too_much_to_be_sent_runs_by_itself(shared: Standby) -> None:
+    environment = shared.environment | dict.fromkeys(("FIRST", "SECOND", "THIRD"), "x" * 100000)
+    done = subprocess.run(shared.words("--version"), **shared._usual({"env": environment}))
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("seqloom ")
+    assert shared.here("--version", env={**environment, "SECOND": "", "THIRD": ""}).stdout == done.stdout
+
+
 @pytest.mark.parametrize("words", [["standby", "status"], ["--color", "never", "doctor"], ["serve", "--help"],
                                    ["blastp", "--cluster", "local:1", "-q", "none", "-d", "none"]])
 def test_special_commands_run_by_themselves(words: list[str], shared: Standby) -> None:
