@@ -7,14 +7,28 @@ import signal
 import sys
 from contextlib import suppress
 
+from . import standby
+
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 
 
 def run() -> None:
-    """Entry point: carry out the command line and exit with its status."""
+    """Entry point: carry out the command line, here or by the standby process, and exit with its status."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no matrices are multiplied, and its threads spin for 0.1 s
     gc.set_threshold(100_000)  # what is imported stays: looking through it again and again takes 0.05 s
+    try:
+        if standby.in_sight():
+            from .standby.client import hand_over
+
+            hand_over()
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)
+    carry_out()
+
+
+def carry_out() -> None:
+    """Carry out the command line in this process and exit with its status."""
     try:
         from .streams import set_up
 

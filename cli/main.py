@@ -37,6 +37,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "serve": "searches through a browser, and over HTTP",
     },
     "seqloom itself": {
+        "standby": "a process in the background, with which small commands begin at once",
         "pipelines": "list pipelines, show their slots",
         "plugins": "list, show and check plugins",
         "doctor": "say what this machine can do, and what to do about the rest",
@@ -44,7 +45,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
 }
 MODULES = {name: name for name in ("db", "index", "mask", "sort", "runs", "sql", "export", "report", "plot", "serve",
-                                   "pipelines", "plugins", "doctor", "demo")}
+                                   "pipelines", "plugins", "doctor", "demo")} | {"standby": "standby.commands"}
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 

@@ -84,19 +84,36 @@ def is_pipeline(name: str) -> bool:
 
 def pipeline_command(name: str, args: Sequence[str] = ()) -> Any:
     """The command that runs the pipeline ``name``, a preset or a TOML file, or the task that ``args`` ask for."""
-    from seqloom.core.options import option_infos
-    from seqloom.installed import find_pipeline
-
     task = aliases.task_of(args) or ""
     if task and not is_pipeline(task):
         from .peers import check_task
 
         check_task(task)
+    lists_queries = aliases.has("query-list", args)
+    if name in prepared and not task and not lists_queries:
+        return prepared[name]
+    return _made(name, task, lists_queries)
+
+
+prepared: dict[str, Any] = {}
+"""Commands of presets that were made before anybody asked for them."""
+
+
+def prepare(name: str) -> None:
+    """Make the command of a preset beforehand."""
+    prepared[name] = _made(name)
+
+
+def _made(name: str, task: str = "", lists_queries: bool = False) -> Any:
+    """The command of a pipeline or of its task; without ``--query`` where a list of queries is given."""
+    from seqloom.core.options import option_infos
+    from seqloom.installed import find_pipeline
+
     pipeline = find_pipeline(registry(), name, task)
     family = registry().family(pipeline.family)
     infos = option_infos(family.Options)
     taken: set[str] = {"-h", "--help"}
-    optional = {"query"} if aliases.has("query-list", args) else set()
+    optional = {"query"} if lists_queries else set()
     common = [_run_parameter(n, taken, n in optional) for n in RUN_OPTIONS]
     own = [_own_parameter(i, pipeline, taken) for i in infos]
     outputs = [_output_parameter(n, taken) for n in registry().outputs(pipeline.family)]

@@ -55,7 +55,7 @@ def entries(group: str) -> list[Entry]:
     place = _place(group)
     kept = _read(place) if place else []
     same = next((one for one in kept if one["paths"] == paths), None)
-    packages = _packages(paths)
+    packages = package_folders(paths)
     if same and same["packages"] == packages and same["times"] == _times(same["times"]):
         return [Entry(*entry) for entry in same["entries"]]
     naming = [folder for folder in packages if os.path.exists(os.path.join(folder, _FILES[0]))]
@@ -75,7 +75,7 @@ def versions(*names: str) -> dict[str, str]:
         PackageNotFoundError: one isn't installed; a ``ModuleNotFoundError``.
     """
     described: dict[str, str] = {}
-    for folder in _packages(map(os.path.abspath, sys.path)) if _all_on_path() else ():
+    for folder in package_folders(map(os.path.abspath, sys.path)) if _all_on_path() else ():
         described.setdefault(_plain(os.path.basename(folder).partition("-")[0]), folder)
     return {name: _said(described.get(_plain(name))) or _looked_up(name) for name in names}
 
@@ -129,7 +129,7 @@ def _looks_on_path(finder: Any) -> bool:
     return finder is PathFinder or type(finder).__module__ == "importlib_metadata"
 
 
-def _packages(paths: Iterable[str]) -> list[str]:
+def package_folders(paths: Iterable[str]) -> list[str]:
     """Folders that describe the packages in some folders."""
     found = []
     for path in paths:

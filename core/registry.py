@@ -1,6 +1,7 @@
 """Everything that plugins have registered, by name and back end."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pluggy
@@ -143,6 +144,15 @@ class Registry:
                 yield self._loaded(what, table, key)
             except PluginError as error:
                 self.problems[f"{what} {' '.join(key) if isinstance(key, tuple) else key}"] = str(error)
+
+    def load_all(self, backends: Collection[str]) -> None:
+        """Import all that is there for some back ends and what has none; who asks for what can't be loaded is told."""
+        for what, table in (("stage", self._stages), ("sorter", self._sorters), ("family", self._families),
+                            ("masker", self._maskers), ("reader", self._readers), ("writer", self._writers)):
+            for key in sorted(table, key=str):
+                with suppress(Exception):
+                    if not isinstance(key, tuple) or key[1] in backends:
+                        self._loaded(what, table, key)
 
     def stage(self, name: str, backend: str = "auto") -> type[Stage]:
         """The implementation of a stage for a back end; "auto" prefers cuda where a device is there, then cpu."""

@@ -14,6 +14,7 @@ settings.register_profile("ci", deadline=None, derandomize=True)  # the same exa
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 os.environ.pop("SEQLOOM_RESULTS", None)  # a developer's own results store is no place for tests
+os.environ["SEQLOOM_STANDBY"] = "off"  # commands of tests run by themselves
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each command compiles all that it imports
 ROOT = str(Path(__file__).parents[1])
 if ROOT not in sys.path:

@@ -28,6 +28,9 @@ from .stamps import stamp
 
 on_compile: Callable[[str], None] | None = None
 """Told the name of every function that has to be compiled, before it is, for programs that want to say so."""
+on_load: Callable[["Kernel", tuple[Any, ...]], None] | None = None
+"""Told every kernel whose code is in memory from now on, with the kinds of arguments that it was loaded for; what
+``Kernel.load`` takes."""
 
 _CHOICES = ("", "seqloom", "numba")
 _CONTIGUOUS, _FORTRAN, _ALIGNED_OR_WRITEABLE = 0x1, 0x2, 0x500
@@ -103,7 +106,19 @@ class Kernel(_Compiled):
         with _lock:
             if kinds not in self._entries:
                 self._entries[kinds] = self._entry(kinds, arguments)
+                if on_load:
+                    on_load(self, kinds)
             return self._entries[kinds]
+
+    def load(self, kinds: tuple[Any, ...]) -> None:
+        """Load what is kept for arguments of some kinds before anybody calls it; nothing where nothing is kept.
+
+        Raises:
+            ImportError, AttributeError: this release of numba or llvmlite isn't known.
+        """
+        with _lock:
+            if not _by_numba and kinds not in self._entries and (parts := _Kept(self.py_func, kinds).parts()):
+                self._entries[kinds] = loaded(self.name, *parts)
 
     def _made(self) -> Any:
         if _by_numba:
@@ -123,21 +138,35 @@ class Kernel(_Compiled):
         return self.real
 
     def _own_entry(self, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[..., Any]:
-        source = Path(self.py_func.__code__.co_filename)
-        closed_over = [_named_constant(cell.cell_contents) for cell in self.py_func.__closure__ or ()]
-        about = repr((_machine(), closed_over, "".join(map(_named, kinds))))
-        name = f"{source.stem}.{self.name}.{kept.digest(about)}.kernel"
-        depends = stamp(self.py_func)
-        whole = about, depends, _shared()
-        if depends is not None and (parts := kept.read(source, name, whole)):
+        place = _Kept(self.py_func, kinds)
+        if parts := place.parts():
             return loaded(self.name, *parts)
         _tell(self.name)
         from . import compiler
 
         parts = compiler.compiled(resolved(self.py_func), arguments)
-        if depends is not None:
-            kept.keep(source, name, whole, parts)
+        place.keep(parts)
         return loaded(self.name, *parts)
+
+
+class _Kept:
+    """Where the code of a function is kept for arguments of some kinds, and all that it depends on."""
+
+    def __init__(self, function: Any, kinds: tuple[Any, ...]) -> None:
+        self._source = Path(function.__code__.co_filename)
+        closed_over = [_named_constant(cell.cell_contents) for cell in function.__closure__ or ()]
+        about = repr((_machine(), closed_over, "".join(map(_named, kinds))))
+        self._name = f"{self._source.stem}.{function.__qualname__}.{kept.digest(about)}.kernel"
+        self._depends = stamp(function)
+        self._whole = about, self._depends, _shared()
+
+    def parts(self) -> tuple[Any, ...]:
+        """What ``compiler.compiled`` gave; empty where nothing is kept."""
+        return () if self._depends is None else kept.read(self._source, self._name, self._whole)
+
+    def keep(self, parts: tuple[Any, ...]) -> None:
+        if self._depends is not None:
+            kept.keep(self._source, self._name, self._whole, parts)
 
 
 def kernel(function: Callable[..., Any]) -> Any:

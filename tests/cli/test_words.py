@@ -66,11 +66,13 @@ def test_what_is_not_plain_is_refused(args: list[str], message: str) -> None:
     assert message in str(caught.value)
 
 
-COMMANDS = [[name] for name in MODULES if name not in ("db", "index", "runs", "pipelines", "plugins")] + [
+COMMANDS = [[name] for name in MODULES if name not in ("db", "index", "runs", "pipelines", "plugins",
+                                                       "standby")] + [
     ["blastp"], ["blastn"], ["hmmsearch"], ["mum"], ["sw"], ["exact"], ["search", "blastp"], ["db", "create"],
     ["db", "append"], ["db", "info"], ["db", "list-sequences"], ["db", "extract"], ["db", "check"], ["index", "build"],
     ["index", "list"], ["runs", "list"], ["runs", "show"], ["runs", "resume"], ["runs", "write"], ["runs", "merge"],
-    ["pipelines", "list"], ["pipelines", "show"], ["plugins", "list"], ["plugins", "check"], [], ["db"], ["runs"]]
+    ["pipelines", "list"], ["pipelines", "show"], ["plugins", "list"], ["plugins", "check"], [], ["db"], ["runs"],
+    ["standby", "start"], ["standby", "status"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -1,0 +1,457 @@
+"""The process that waits for commands: it imports what they need, forks a child for each and reports how that ended.
+
+It has one thread, no open database and no device, so that what is forked from it is whole.
+"""
+
+import ctypes
+import gc
+import io
+import marshal
+import os
+import pickle
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, NoReturn
+
+from seqloom.core.entry_points import package_folders
+
+from . import BEGUN, LARGEST, REFUSED, STOPPED
+from .client import sameness
+
+_MODULES = ("seqloom.cli.main", "seqloom.cli.search", "seqloom.cli.searching", "seqloom.cli.db", "seqloom.cli.index",
+            "seqloom.cli.mask", "seqloom.cli.sort", "seqloom.cli.runs", "seqloom.cli.sql", "seqloom.cli.export",
+            "seqloom.cli.report", "seqloom.searches", "seqloom.opening", "seqloom.carrying_out", "seqloom.indexes",
+            "seqloom.output_formats", "seqloom.sorting", "seqloom.store_path", "seqloom.taxonomy",
+            "seqloom.core.engine.engine", "seqloom.core.engine.heap", "seqloom.core.kernels.jit",
+            "seqloom.storage.duck.native", "seqloom.storage.models.database", "seqloom.storage.sequences.database",
+            "seqloom.storage.sequences.stored_indexes", "seqloom.storage.results.memory_run",
+            "seqloom.storage.results.report", "seqloom.storage.results.run_file", "seqloom.storage.results.store",
+            "seqloom.storage.results.streamed_run", "isal.igzip_lib", "isal.isal_zlib", "tqdm", "csv", "textwrap")
+"""Modules that commands import when they need them, beside those of plugins."""
+_PR_SET_PDEATHSIG = 1
+_LOOKS = 60_000
+"""Milliseconds from one look at the clock to the next, at most."""
+_KEPT_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+"""Signals that Python ignores of its own accord."""
+_LIMITS = tuple(sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}))
+
+
+class Process:
+    """What waits at a socket that listens.
+
+    Args:
+        listener: the socket.
+        path: where it is.
+        idle: seconds without a command after which the process ends.
+    """
+
+    def __init__(self, listener: socket.socket, path: str, idle: float) -> None:
+        self._listener, self._path, self._idle = listener, path, idle
+        self._place = os.stat(path).st_ino
+        self._same, self._places = sameness(), code_places()
+        self._code = code_stamp(self._places)
+        self._waiting: dict[int, socket.socket] = {}  # connections by descriptor
+        self._children: dict[int, int] = {}  # processes by the descriptor of their connection
+        self._heard, self._hears = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # of kernels
+        self._known: set[bytes] = set()
+        self._to_load: list[bytes] = []
+        self._carried_out, self._began, self._last = 0, time.time(), time.monotonic()
+        self._wakes, self._woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)  # where signals write to
+        self._poll = select.poll()
+        for one in (listener, self._heard, self._hears):
+            one.setblocking(False)
+        for number in (listener.fileno(), self._heard.fileno(), self._wakes):
+            self._poll.register(number, select.POLLIN)
+
+    def serve(self) -> None:
+        """Carry out commands until nobody has any for long, or somebody asks to stop, or the code has changed."""
+        signal.set_wakeup_fd(self._woken)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for ending in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(ending, self._end)
+        gc.collect()
+        gc.freeze()  # so that no child looks through what was imported, and writes to its pages
+        while self._goes_on():
+            ready = self._poll.poll(self._patience())
+            if not ready and self._to_load:
+                self._load(self._to_load.pop())
+            for number, _ in ready:
+                if number == self._wakes:
+                    os.read(number, 4096)
+                    self._reap()
+                elif number == self._listener.fileno():
+                    self._accept()
+                elif number == self._heard.fileno():
+                    self._hear()
+                elif number in self._children:
+                    self._pass_on(number)
+                elif number in self._waiting:
+                    self._asked(number)
+
+    def close(self) -> None:
+        """No longer be there for new commands."""
+        if self._listener.fileno() >= 0:
+            self._poll.unregister(self._listener)
+            self._listener.close()
+            with suppress(OSError):
+                if os.stat(self._path).st_ino == self._place:  # else it is another process's by now
+                    os.unlink(self._path)
+
+    def _end(self, *_: object) -> NoReturn:
+        """End at once, and with it all children (``_become``)."""
+        self.close()
+        os._exit(0)
+
+    def _goes_on(self) -> bool:
+        if self._children:
+            return True
+        if time.monotonic() - self._last >= self._idle:
+            self.close()
+        return self._listener.fileno() >= 0
+
+    def _patience(self) -> float:
+        """Milliseconds to wait for something to happen."""
+        if self._to_load:
+            return 0
+        left = self._last + self._idle - time.monotonic()
+        return _LOOKS if self._children else min(1000 * max(0.0, left) + 1, _LOOKS)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            connection, _ = self._listener.accept()
+            connection.setblocking(False)
+            self._waiting[connection.fileno()] = connection
+            self._poll.register(connection, select.POLLIN)
+
+    def _leave(self, number: int) -> None:
+        """Let go of a connection."""
+        self._poll.unregister(number)
+        self._waiting.pop(number).close()
+
+    def _asked(self, number: int) -> None:
+        """Answer what a connection asks, or have a child carry it out; one that can't be is closed."""
+        connection = self._waiting[number]
+        descriptors: list[int] = []
+        try:
+            data, descriptors, flags, _ = socket.recv_fds(connection, LARGEST, 4, socket.MSG_CMSG_CLOEXEC)
+            asked = marshal.loads(data) if data and not flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC) else {}
+            if "ask" in asked:
+                connection.send(marshal.dumps(self._about()))
+                if asked["ask"] == "stop":
+                    self.close()
+            elif "argv" in asked and self._usable():
+                self._begin(connection, asked, descriptors)
+        except BlockingIOError:  # it was another connection of this number that was ready
+            return
+        except (OSError, ValueError, EOFError, TypeError) as error:
+            print(f"a command could not be begun: {error}", file=sys.stderr)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if number not in self._children:
+            self._leave(number)
+
+    def _about(self) -> dict[str, Any]:
+        return {"pid": os.getpid(), "began": self._began, "commands": self._carried_out, "running": len(self._children),
+                "kernels": len(self._known) - len(self._to_load), "idle": self._idle, "same": self._same}
+
+    def _usable(self) -> bool:
+        """Whether children would do what a process of their own does; otherwise this one is done."""
+        if self._listener.fileno() >= 0 and (code_stamp(self._places) != self._code or threads() > 1):
+            print("code has changed, or a thread was started; the process ends", file=sys.stderr)
+            self.close()
+        return self._listener.fileno() >= 0
+
+    def _begin(self, connection: socket.socket, asked: dict[str, Any], descriptors: list[int]) -> None:
+        """Fork a child; no signal reaches it before it has taken on what the client does with signals."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            parent, child = os.getpid(), os.fork()
+            if not child:
+                self._become(parent, connection, asked, descriptors)
+            self._children[connection.fileno()] = child
+            self._last = time.monotonic()
+            self._carried_out += 1
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _become(self, parent: int, connection: socket.socket, asked: dict[str, Any],
+                descriptors: list[int]) -> NoReturn:
+        """In the child: be the client's process in all that a command can tell, and carry the command out."""
+        try:
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
+            if asked["same"] != self._same or os.getppid() != parent:
+                raise ValueError("this command needs a process of its own")
+            signal.set_wakeup_fd(-1)
+            for number in (self._wakes, self._woken):
+                os.close(number)
+            for other in (self._listener, self._heard, *self._waiting.values()):
+                if other is not connection:  # this one stays open: the client sees its end when both processes are gone
+                    other.close()
+            take_on_limits(peer(connection))
+            take_on(asked, descriptors)
+            tell_of_kernels(self._hears)
+            connection.send(BEGUN)
+        except BaseException:
+            with suppress(BaseException):
+                connection.send(REFUSED)
+            os._exit(1)
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, asked["blocked"])
+            from seqloom.cli import carry_out
+
+            carry_out()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+
+    def _pass_on(self, number: int) -> None:
+        """A signal that the client got, or its end."""
+        child = self._children[number]
+        try:
+            data = self._waiting[number].recv(1)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data and data[0] == signal.SIGTSTP:  # which would do nothing to a child without a terminal of its own
+            os.kill(child, signal.SIGSTOP)
+            with suppress(OSError):
+                self._waiting[number].send(STOPPED)
+        elif data:
+            os.kill(child, data[0])
+        else:
+            os.kill(child, signal.SIGTERM)
+            os.kill(child, signal.SIGCONT)
+            self._poll.unregister(number)
+
+    def _reap(self) -> None:
+        """Tell clients of children that have ended."""
+        for number, child in list(self._children.items()):
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                del self._children[number]
+                self._last = time.monotonic()
+                with suppress(OSError):
+                    self._waiting[number].send(status.to_bytes(4, "little"))
+                with suppress(KeyError):  # whose client has gone
+                    self._poll.unregister(number)
+                self._waiting.pop(number).close()
+
+    def _hear(self) -> None:
+        """Note a kernel that a child has loaded."""
+        with suppress(BlockingIOError):
+            record = self._heard.recv(LARGEST)
+            if record not in self._known:
+                self._known.add(record)
+                self._to_load.append(record)
+
+    def _load(self, record: bytes) -> None:
+        """Load a kernel that a child has loaded, for those that come."""
+        module, name, kinds = pickle.loads(record)
+        found: Any = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)  # one that was made within a function has no such name
+        if hasattr(found, "load"):
+            try:
+                found.load(kinds)
+            except Exception as error:
+                print(f"{module}.{name}: {error}", file=sys.stderr)
+        gc.freeze()
+
+
+def import_everything() -> None:
+    """Import what commands need, but for CUDA and compilers, and do what they do alike: make pipelines and plans."""
+    from seqloom.cli import plugs
+    from seqloom.cli.search import prepare
+    from seqloom.core.pipeline import compose
+    from seqloom.installed import registry
+
+    for module in _MODULES:
+        with suppress(ImportError):
+            import_module(module)
+    registry().load_all(("cpu", "reference"))
+    for pipeline in registry().pipelines():
+        with suppress(Exception):  # that of a plugin that can't be loaded
+            prepare(pipeline.name)
+            compose(registry(), pipeline, backend="cpu")
+    plugs.registry.cache_clear()  # so that each command tells of plugins that are left out
+    warm_database()
+
+
+def warm_database() -> None:
+    """Have DuckDB make what it makes once for a process. Nothing of the database stays, nor of its threads."""
+    from seqloom.storage.duck.native import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("SELECT table_name FROM duckdb_columns()").fetchall()
+        connection.execute("SELECT 1 AS one").fetchnumpy()
+
+
+def threads() -> int:
+    """Threads of this process."""
+    return len(os.listdir("/proc/self/task"))
+
+
+def code_places() -> list[str]:
+    """Files of all modules that were imported, but for Python's own."""
+    return [place for name, module in list(sys.modules.items())
+            if name.partition(".")[0] not in sys.stdlib_module_names and (place := getattr(module, "__file__", None))]
+
+
+def code_stamp(places: Iterable[str]) -> tuple[Any, ...]:
+    """What is another as soon as one of these files, or which packages are installed, has changed."""
+    return package_folders(sys.path), [_changed(place) for place in places]
+
+
+def _changed(path: str) -> tuple[int, int]:
+    try:
+        about = os.stat(path)
+    except OSError:
+        return 0, 0
+    return about.st_mtime_ns, about.st_size
+
+
+# ---- what a child takes on
+
+
+def peer(connection: socket.socket) -> int:
+    """Process at the other end."""
+    return int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], sys.byteorder)
+
+
+def take_on_limits(process: int) -> None:
+    """Processors, niceness and resource limits of another process.
+
+    Raises:
+        OSError: this one may not have them.
+        ValueError: it is of another batch job or container, or scheduled in another way.
+    """
+    if _group(process) != _group(0) or os.sched_getscheduler(process) != os.sched_getscheduler(0):
+        raise ValueError("another control group")
+    os.sched_setaffinity(0, os.sched_getaffinity(process))
+    nice = os.getpriority(os.PRIO_PROCESS, process)
+    if nice != os.getpriority(os.PRIO_PROCESS, 0):
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
+    for limit in _LIMITS:
+        resource.setrlimit(limit, resource.prlimit(process, limit))
+
+
+def _group(process: int) -> list[str]:
+    """Control groups of a process. Those that desktops and logins make for each window and session count as one: they
+    have no limits of their own."""
+    with open(f"/proc/{process or 'self'}/cgroup", encoding="utf-8") as lines:
+        return [_without_session(line.rstrip("\n")) for line in lines]
+
+
+def _without_session(line: str) -> str:
+    above, _, last = line.rpartition("/")
+    user = above.find("/user.slice/")
+    made = last.startswith(("session-", "vte-spawn-", "tmux-spawn-", "app-")) and last.endswith((".scope", ".service"))
+    return line[:user] if user >= 0 and made else line
+
+
+def take_on(asked: dict[str, Any], descriptors: list[int]) -> None:
+    """What a client has sent: place, streams, environment, command line, what it does with signals."""
+    os.fchdir(descriptors[0])
+    os.umask(asked["umask"])
+    given = iter(descriptors[1:])
+    for number, about in enumerate(asked["streams"]):
+        if about:
+            os.dup2(next(given), number)
+        else:
+            os.close(number)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    sys.stdin, sys.stdout, sys.stderr = (_stream(number, about) for number, about in enumerate(asked["streams"]))
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
+    os.environb.clear()
+    os.environb.update(asked["environment"])
+    sys.argv = asked["argv"]
+    _usual_signals(asked["ignored"])
+
+
+def _stream(number: int, about: tuple[str, str, bool, bool] | None) -> Any:
+    """A standard stream as Python makes it."""
+    if about is None:
+        return None
+    encoding, errors, line_buffering, write_through = about
+    raw: Any = io.FileIO(number, "rb" if number == 0 else "wb", closefd=False)
+    buffer = io.BufferedReader(raw) if number == 0 else raw if write_through else io.BufferedWriter(raw)
+    return io.TextIOWrapper(buffer, encoding, errors, None, line_buffering, write_through)
+
+
+def tell_of_kernels(hears: socket.socket) -> None:
+    """Have every kernel that is loaded from now on told to the process that stands by."""
+    from seqloom.core.kernels import jit
+
+    def tell(kernel: Any, kinds: tuple[Any, ...]) -> None:
+        with suppress(Exception):  # there is no room, or it can't be told: the next child loads it once more
+            hears.send(pickle.dumps((kernel.py_func.__module__, kernel.name, kinds)))
+
+    jit.on_load = tell
+
+
+# ---- becoming such a process
+
+
+def stand_by(listener: socket.socket, path: str, log: str, idle: float, ready: int) -> NoReturn:
+    """Be the process that stands by, in a child of who starts it.
+
+    Args:
+        listener, path, idle: see ``Process``; it doesn't listen yet.
+        log: file for messages, written anew.
+        ready: descriptor that is closed as soon as commands can come, with the reason written to it if they can't.
+    """
+    try:
+        detach(log, (listener.fileno(), ready))
+        import_everything()
+        if threads() > 1:
+            raise RuntimeError(f"{threads() - 1} threads run when all is imported; is OPENBLAS_NUM_THREADS set?")
+        process = Process(listener, path, idle)
+        listener.listen(128)
+    except BaseException as error:
+        traceback.print_exc()
+        os.write(ready, f"{type(error).__name__}: {error}".encode(errors="replace"))
+        os._exit(1)
+    os.close(ready)
+    try:
+        process.serve()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        process.close()
+        os._exit(0)
+
+
+def detach(log: str, kept: Collection[int]) -> None:
+    """Leave session, folder and descriptors of who started this, but for some; messages go to the log."""
+    os.setsid()
+    os.chdir("/")
+    os.umask(0o077)
+    nothing, written = os.open(os.devnull, os.O_RDWR), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    for number, replaced in enumerate((nothing, nothing, written)):
+        os.dup2(replaced, number)
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor > 2 and descriptor not in kept:
+            with suppress(OSError):  # that of the list itself
+                os.close(descriptor)
+    sys.stdin, sys.stdout, sys.stderr = (
+        _stream(number, ("utf-8", "backslashreplace", True, False)) for number in range(3))
+    _usual_signals(())
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _usual_signals(ignored: Collection[int]) -> None:
+    """What a new process of Python does with signals of which some are ignored."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, *_KEPT_BY_PYTHON}:
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN if number in ignored else usual)
