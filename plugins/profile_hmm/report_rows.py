@@ -62,6 +62,8 @@ def hit_rows(query: QueryReport, domains: bool = True) -> Iterator[HitRow]:
     """
     if {"best_evalue", "reported_domains"} - set(query.hits.schema):
         raise UsageError("HMMER's output formats need the results of a profile HMM search; choose another --outfmt")
+    if not len(query.hits):
+        return
     info = query.targets
     targets = {number: (name, description, length) for number, name, description, length in zip(
         info.numbers.tolist(), info.names, info.descriptions, info.lengths.tolist(), strict=True)}
