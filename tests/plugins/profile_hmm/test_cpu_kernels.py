@@ -176,6 +176,7 @@ def test_filters_do_not_depend_on_threads_and_pieces(monkeypatch):
     equal(MsvFilterCpu().run(context, None), expected)
     biased = BiasFilter().run(context, expected)
     monkeypatch.setattr("seqloom.plugins.profile_hmm.chunks.CHUNK_CELLS", 2000)
+    monkeypatch.setattr("seqloom.plugins.profile_hmm.extend_bias_cpu.CHUNK_RESIDUES", 70)
     equal(BiasFilterCpu().run(context, expected), biased)
     equal(ViterbiFilterCpu().run(context, biased), ViterbiFilter().run(context, biased))
 
