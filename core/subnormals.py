@@ -39,7 +39,7 @@ class flushed(ContextDecorator):
         if _mine.depth == 1 and THERE:
             former, wanted = _mine.former, _mine.wanted
             _library().fegetenv(former)
-            wanted[:] = former[:]
+            ctypes.memmove(wanted, former, _SIZE)
             struct.pack_into("<I", wanted, _MXCSR, struct.unpack_from("<I", former, _MXCSR)[0] | _FLUSH)
             _library().fesetenv(wanted)
 

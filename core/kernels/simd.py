@@ -73,7 +73,7 @@ def aligned(size: int, dtype: Any) -> np.ndarray:
     """An uninitialised flat array that begins on a cache line, so that no vector of it crosses one."""
     dtype = np.dtype(dtype)
     room = np.empty(size * dtype.itemsize + CACHE_LINE, np.uint8)
-    start = -addressof(c_char.from_buffer(room)) % CACHE_LINE  # in a quarter of the time that ``ctypes.data`` takes
+    start = -addressof(c_char.from_buffer(room.data)) % CACHE_LINE  # sooner than ``ctypes.data``
     return room[start : start + size * dtype.itemsize].view(dtype)
 
 
