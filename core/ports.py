@@ -456,13 +456,18 @@ class QueryBlock:
 
     def queries(self) -> Iterator[QueryReport]:
         """One after the other."""
-        for n in range(len(self)):
-            one = self.between(n, n + 1)
+        firsts, children = self.first_hits.tolist(), self.first_alignments.tolist()
+        nothing = self.hits.cut(0, 0, 0, 0), self.targets.take(np.empty(0, np.int64))
+        for n, (number, length) in enumerate(zip(self.numbers.tolist(), self.lengths.tolist(), strict=True)):
+            hits, targets = nothing
+            if firsts[n] < firsts[n + 1]:
+                hits = self.hits.cut(firsts[n], firsts[n + 1], children[n], children[n + 1])
+                targets = self.targets.take(np.searchsorted(self.targets.numbers, distinct(hits.target)))
             yield QueryReport(
-                int(one.numbers[0]), one.names[0], one.descriptions[0], int(one.lengths[0]),
-                None if one.residues is None else one.residues.values, one.hits, one.targets, one.sequences,
-                one.accessions[0], one.models[0] if one.models else None, one.stretch, one.parsed,
-                one.passed.get(int(one.numbers[0]), {}))
+                number, self.names[n], self.descriptions[n], length,
+                None if self.residues is None else self.residues[n], hits, targets, self.sequences,
+                self.accessions[n], self.models[n] if self.models else None, self.stretch, self.parsed,
+                self.passed.get(number, {}))
 
 
 class Report(Protocol):

@@ -1,9 +1,13 @@
-"""The bias filter on the CPU: the same operations as in ``bias_reference.py``, in the same order, for several targets
-side by side, of which each residue waits for a division."""
+"""The bias filter on the CPU: the same operations as in ``bias_reference.py``, in the same order, for several pairs
+side by side, of which each residue waits for a division. Each lane has a model and a target of its own."""
+
+from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.kernels.simd import load, maximum, splat, store
 
@@ -56,11 +60,9 @@ def completed(sums: np.ndarray, lasts: np.ndarray, lengths: np.ndarray) -> np.nd
 
 
 @kernel
-def _fill(odds, model_length, residues, begins, ends, order, room, scales, logs, scores):
-    biased = np.float32(model_length) / _EIGHT
-    returning, staying = splat(_ONE / (biased + _ONE), _LANES), splat(biased / (biased + _ONE), _LANES)
-    stays, leaves, of_background, of_composition, sums, lasts = np.empty((6, _LANES), np.float32)
-    starts, lengths = np.empty((2, _LANES), np.int64)
+def _fill(odds, model_lengths, models, residues, begins, ends, order, room, scales, logs, scores):
+    stays, leaves, of_background, of_composition, sums, lasts, returns, remains = np.empty((8, _LANES), np.float32)
+    starts, lengths, own = np.empty((3, _LANES), np.int64)
     for group in range(0, len(order), _LANES):
         targets = alive = min(_LANES, len(order) - group)
         for lane in range(_LANES):
@@ -68,9 +70,12 @@ def _fill(odds, model_length, residues, begins, ends, order, room, scales, logs,
             starts[lane], lengths[lane], sums[lane] = begins[target], ends[target] - begins[target], _ZERO
             stays[lane] = np.float32(lengths[lane]) / np.float32(lengths[lane] + 1)
             leaves[lane] = _ONE - stays[lane]
-            code = residues[begins[target]]
-            of_background[lane], of_composition[lane] = odds[code, 0], odds[code, 1]
+            own[lane], code = models[target], residues[begins[target]]
+            biased = np.float32(model_lengths[own[lane]]) / _EIGHT
+            returns[lane], remains[lane] = _ONE / (biased + _ONE), biased / (biased + _ONE)
+            of_background[lane], of_composition[lane] = odds[own[lane], code, 0], odds[own[lane], code, 1]
         stay, leave = load(stays, 0, _LANES), load(leaves, 0, _LANES)
+        returning, staying = load(returns, 0, _LANES), load(remains, 0, _LANES)
         background = splat(_START_BACKGROUND, _LANES) * load(of_background, 0, _LANES)
         composition = splat(_START_COMPOSITION, _LANES) * load(of_composition, 0, _LANES)
         i = 0
@@ -92,7 +97,7 @@ def _fill(odds, model_length, residues, begins, ends, order, room, scales, logs,
                     break
             for lane in range(alive):
                 code = residues[starts[lane] + i]
-                of_background[lane], of_composition[lane] = odds[code, 0], odds[code, 1]
+                of_background[lane], of_composition[lane] = odds[own[lane], code, 0], odds[own[lane], code, 1]
             to_background = (background * stay + composition * returning) * load(of_background, 0, _LANES)
             composition = (background * leave + composition * staying) * load(of_composition, 0, _LANES)
             background = to_background
@@ -101,31 +106,45 @@ def _fill(odds, model_length, residues, begins, ends, order, room, scales, logs,
 
 
 @kernel
-def _odds(background, composition, n_members, members, odds):
-    """Fill f4[codes, 2] as ``bias_reference.bias_odds``."""
-    for code in range(len(odds)):
-        of_background = of_composition = weight = _ZERO
-        for n in range(n_members[code]):
-            member = members[code, n]
-            of_background, of_composition = of_background + background[member], of_composition + composition[member]
-            weight = weight + background[member]
-        odds[code, 0] = of_background / weight if n_members[code] else _ONE
-        odds[code, 1] = of_composition / weight if n_members[code] else _ONE
+def _odds(background, compositions, n_members, members, odds):
+    """Fill f4[models, codes, 2] as ``bias_reference.bias_odds`` of compositions f4[models, K]."""
+    for model in range(len(odds)):
+        for code in range(odds.shape[1]):
+            of_background = of_composition = weight = _ZERO
+            for n in range(n_members[code]):
+                member = members[code, n]
+                of_background = of_background + background[member]
+                of_composition = of_composition + compositions[model, member]
+                weight = weight + background[member]
+            odds[model, code, 0] = of_background / weight if n_members[code] else _ONE
+            odds[model, code, 1] = of_composition / weight if n_members[code] else _ONE
 
 
-def bias_odds(model: ProfileHmm) -> np.ndarray:
-    """As ``bias_reference.bias_odds``."""
-    residues = model.residues
-    odds = np.empty((len(residues.members), 2), F32)
-    _odds(residues.background, model.composition, *residues.arrays[1:], odds)
+def bias_odds(models: Sequence[ProfileHmm]) -> np.ndarray:
+    """f4[models, codes, 2], of each model as ``bias_reference.bias_odds``; the models are of the same residues."""
+    residues = models[0].residues
+    odds = np.empty((len(models), len(residues.members), 2), F32)
+    _odds(residues.background, np.stack([model.composition for model in models]), *residues.arrays[1:], odds)
     return odds
 
 
-def bias_scores(odds: np.ndarray, model_length: int, residues: np.ndarray, begins: np.ndarray,
+class Mixtures(NamedTuple):
+    """What the bias filter knows of some models: f4[models, codes, 2] ``odds``, and i8[models] positions."""
+
+    odds: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, models: Sequence[ProfileHmm]) -> Mixtures:
+        """Of models of the same residues."""
+        return cls(bias_odds(models), np.array([model.length for model in models]))
+
+
+def bias_scores(mixtures: Mixtures, models: np.ndarray, residues: np.ndarray, begins: np.ndarray,
                 ends: np.ndarray) -> np.ndarray:
-    """Null scores, f4[n] nats, of targets ``residues[begins[n]:ends[n]]`` under background mixed with the model's
-    composition; ``odds`` f4[28, 2] from ``bias_odds``."""
+    """Null scores, f4[n] nats, of targets ``residues[begins[n]:ends[n]]`` under background mixed with the composition
+    of the model at ``models[n]``."""
     scores = np.empty(len(begins), F32)
-    _fill(odds, model_length, residues, begins, ends, np.argsort(begins - ends, kind="stable"), room_for_logs(),
-          np.empty(AT_ONCE, F32), np.empty(AT_ONCE, F32), scores)
+    _fill(mixtures.odds, mixtures.lengths, models, residues, begins, ends, np.argsort(begins - ends, kind="stable"),
+          room_for_logs(), np.empty(AT_ONCE, F32), np.empty(AT_ONCE, F32), scores)
     return scores

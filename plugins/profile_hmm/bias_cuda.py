@@ -76,7 +76,7 @@ def sum_logs(tables, models, residues, begins, ends, places, works, sums, lasts)
 
 def bias_table(profile: SearchProfile) -> Array32:
     """f4[TABLE] of a model."""
-    odds = bias_odds(profile.model)
+    odds = bias_odds([profile.model])[0]
     biased = F32(profile.length) / F32(8.0)
     table = np.ones(TABLE, F32)
     table[: odds.size] = odds.reshape(-1)

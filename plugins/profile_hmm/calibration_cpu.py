@@ -91,10 +91,13 @@ def _msv_scores(profile: SearchProfile, targets: RandomTargets) -> NDArray[np.fl
         best[lanes["order"]] = of_lanes[: len(best)]
     else:
         striped_scores(StripedScores(profile.bytes), *targets.msv, best)
-    begin_j, ended_j, overflow, again = decided(profile.bytes, best.view(np.uint8) ^ np.uint8(128), targets.costs)
-    chosen = np.flatnonzero(again)
+    found = decided([profile.bytes], (best.view(np.uint8) ^ np.uint8(128))[None], targets.costs)
+    models, chosen = np.nonzero(found.again)
     if len(chosen):
         residues, begins, ends = targets.msv
-        ended_j[chosen], overflow[chosen] = with_j(profile.bytes, residues, begins[chosen], ends[chosen],
-                                                   targets.costs[chosen], begin_j[chosen])
-    return scores_and_p_values(ended_j, overflow, targets.costs, targets.nulls, 0.0, 1.0)[0]
+        again = with_j([profile.bytes], models, residues, begins[chosen], ends[chosen], targets.costs[chosen],
+                       found.begin_j[0, chosen])
+        found.ended_j[0, chosen], found.overflow[0, chosen] = again
+    scores, _ = scores_and_p_values(found.ended_j, found.overflow, targets.costs, targets.nulls, np.zeros(1),
+                                    np.ones(1))
+    return scores[0]

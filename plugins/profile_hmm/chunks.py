@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
-from seqloom.core.distinct import distinct
+from seqloom.core.distinct import distinct, ranked
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.records import Records
 
-from .columns import by_query
+from .columns import grouped
 from .index_reference import profile_of
 from .profile import SearchProfile
 
@@ -44,21 +44,21 @@ def over_chunks(context: Context, records: Records, chosen: NDArray[np.int64],
     """
     targets = context.targets
     residues = targets.searched()
+    places = targets.locate(records.target[chosen])
+    begins, ends = targets.offsets[places], targets.offsets[places + 1]
     tasks, work_of = [], []
-    for query, rows in by_query(records.take(chosen)):
+    for query, rows in grouped(records.query[chosen]):
         profile = profile_of(context, query)
-        places = targets.locate(records.target[chosen[rows]])
-        work_of.append((query, profile, rows, places, np.cumsum(targets.lengths[places]) * profile.length))
+        work_of.append((query, profile, rows, np.cumsum(ends[rows] - begins[rows]) * profile.length))
     cells = max(1, CHUNK_CELLS // share)
     if context.threads > 1:
         each = sum(int(sums[-1]) for *_, sums in work_of) // (context.threads * _CHUNKS_PER_THREAD)
         cells = max(1, min(cells, max(each, cells // _LEAST_SHARE)))
-    for query, profile, rows, places, sums in work_of:
+    for query, profile, rows, sums in work_of:
         cuts = np.searchsorted(sums, np.arange(cells, int(sums[-1]), cells), side="right")
-        for part in np.split(np.arange(len(rows)), distinct(cuts)):
+        for part in np.split(rows, distinct(cuts)) if len(cuts) else [rows]:
             if len(part):
-                begins, ends = targets.offsets[places[part]], targets.offsets[places[part] + 1]
-                tasks.append(Chunk(query, profile, chosen[rows[part]], residues, begins, ends))
+                tasks.append(Chunk(query, profile, chosen[part], residues, begins[part], ends[part]))
 
     def done(chunk: Chunk) -> Any:
         result = work(chunk)
@@ -66,3 +66,10 @@ def over_chunks(context: Context, records: Records, chosen: NDArray[np.int64],
         return result
 
     return run_tasks(context.threads, done, tasks)
+
+
+def of_models(context: Context, queries: NDArray[Any], *fields: str) -> list[NDArray[np.float64]]:
+    """Fields of the models of i4[n] ``queries``, global numbers: f8[n] each."""
+    numbers, places = ranked(queries)
+    models = [profile_of(context, number).model for number in numbers.tolist()]
+    return [np.array([getattr(model, field) for model in models], np.float64)[places] for field in fields]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from seqloom.core.distinct import distinct
@@ -54,8 +54,16 @@ DOMAIN_REPORT_COLUMNS = (
 
 def by_query(records: Records) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Global number of each query in ``records`` and the positions of its rows, in order."""
-    for number in distinct(records.query).tolist():
-        yield number, np.flatnonzero(records.query == number)
+    yield from grouped(records.query)
+
+
+def grouped(numbers: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Each of the numbers that there are, ascending, and its places i8[k], ascending."""
+    order = np.argsort(numbers, kind="stable")
+    different = distinct(numbers)
+    firsts = np.append(np.searchsorted(numbers[order], different), len(numbers)).tolist()
+    for n, number in enumerate(different.tolist()):
+        yield number, order[firsts[n] : firsts[n + 1]]
 
 
 def residues_of(targets: SequenceBatch, numbers: NDArray[np.int64]) -> list[NDArray[np.uint8]]:

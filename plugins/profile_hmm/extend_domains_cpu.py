@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
-from seqloom.core.records import Alignments, Hits, Records
+from seqloom.core.records import Alignments, Hits, Ragged, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.edit_path import PathCounts
 
@@ -20,6 +22,9 @@ from .forward_cpu import SPECIALS, STREAM_ROWS, WIDE, RoomsOfThreads, StripedOdd
 from .kept_states_cpu import kept_states
 from .profile import LANES
 from .traces_cpu import TABLE_BYTES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _SHARE = 2
 
@@ -45,43 +50,67 @@ class DefineDomainsCpu(DefineDomains):
     def run(self, context: Context, records: Records) -> Hits:
         rooms_of_threads, states = RoomsOfThreads(), kept_states(context)
 
-        def look(chunk: Chunk) -> Hits:
+        def look(chunk: Chunk) -> _Part:
             known = [states.take(chunk.query, target) for target in records.target[chunk.rows].tolist()]
             with rooms_of_threads.lent() as rooms:
                 found = define_domains(StripedOdds(chunk.profile.floats), chunk.residues, chunk.begins, chunk.ends,
                                        context.options.seed, context.cancellation.check, rooms, known)
-            return _as_hits(context, records, chunk, found)
+            first = chunk.begins[found.owners] + found.starts + found.places[:, 0] - 2
+            return _Part(chunk.rows, found, *describe_paths(chunk.profile, found.path, found.offsets, chunk.residues,
+                                                            first, found.places[:, 2] - 1))
 
-        chunks = [hits for hits in over_chunks(context, records, np.arange(len(records)), look, _SHARE) if len(hits)]
-        if chunks:
-            return Hits.concat(chunks)
+        parts = over_chunks(context, records, np.arange(len(records)), look, _SHARE)
+        if parts:
+            return _as_hits(context, records, _joined(parts))
         nothing = Alignments.empty((RAW_SCORE, *DOMAIN_COLUMNS))
         return Hits.empty((RAW_SCORE, *HIT_COLUMNS)).with_alignments(nothing)
 
 
-def _as_hits(context: Context, records: Records, chunk: Chunk, found: Found) -> Hits:
-    """Hits of the targets of a chunk in which domains were found, with their domains as children."""
-    domains = np.bincount(found.owners, minlength=len(chunk.rows))
+class _Part(NamedTuple):
+    """Domains of some targets of a model, or of several models: i8[n] ``rows`` of the records, what was ``found``,
+    edit paths and counts i8[d, 6] of ``describe_paths``."""
+
+    rows: NDArray[np.int64]
+    found: Found
+    paths: Ragged
+    counts: NDArray[np.int64]
+
+
+def _joined(parts: list[_Part]) -> _Part:
+    """All of them, one behind the other."""
+    rows, founds, paths, counts = zip(*parts, strict=True)
+    arrays = {name: np.concatenate([getattr(found, name) for found in founds]) for name in Found._fields}
+    for name, sizes in (("owners", [len(found.scores) for found in founds]),
+                        ("offsets", [len(found.path) for found in founds])):
+        before = np.cumsum([0, *sizes]).tolist()
+        moved = [getattr(found, name)[name == "offsets" :] + first
+                 for found, first in zip(founds, before, strict=False)]
+        arrays[name] = np.concatenate([np.zeros(int(name == "offsets"), np.int64), *moved])
+    return _Part(np.concatenate(rows), Found(**arrays), Ragged.concat(paths), np.concatenate(counts))
+
+
+def _as_hits(context: Context, records: Records, part: _Part) -> Hits:
+    """Hits of the targets in which domains were found, with their domains as children."""
+    found = part.found
+    domains = np.bincount(found.owners, minlength=len(part.rows))
     for what, there in (("overflowed", found.overflowed), ("without domains", (domains == 0) & ~found.overflowed)):
         if there.any():
             context.count(what, int(there.sum()))
     kept = np.flatnonzero(domains)
-    rows, owners = chunk.rows[kept], found.owners
+    rows, owners = part.rows[kept], part.rows[found.owners]
     model_start, model_end = found.places[:, 2], found.places[:, 3]
     first, last = found.starts + found.places[:, 0] - 1, found.starts + found.places[:, 1] - 1
-    paths, counts = describe_paths(chunk.profile, found.path, found.offsets, chunk.residues,
-                                   chunk.begins[owners] + first - 1, model_start - 1)
     shown, bounds = found.shown.tobytes().decode("ascii"), found.offsets.tolist()
     ones = np.ones(len(owners), np.int64)
     children = Alignments({
-        "query": records.query[chunk.rows[owners]], "target": records.target[chunk.rows[owners]],
+        "query": records.query[owners], "target": records.target[owners],
         "score": found.domain_scores, "query_start": model_start - 1, "query_end": model_end,
         "target_start": first - 1, "target_end": last, "query_frame": ones, "target_frame": ones,
         "env_start": found.starts - 1, "env_end": found.ends,
         "accuracy": found.accuracies / (found.ends - found.starts + 1).astype(F32),
         "posterior": [shown[begin:end] for begin, end in pairwise(bounds)],
-        "null2_correction": found.corrections, "path": paths,
-        **dict(zip(PathCounts._fields, counts.T, strict=True)),
+        "null2_correction": found.corrections, "path": part.paths,
+        **dict(zip(PathCounts._fields, part.counts.T, strict=True)),
     }, (RAW_SCORE, *DOMAIN_COLUMNS))
     hits = Hits({
         "query": records.query[rows], "target": records.target[rows], "score": found.scores[kept],

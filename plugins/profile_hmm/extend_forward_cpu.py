@@ -6,28 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
 
-from .chunks import Chunk, over_chunks
-from .columns import by_query
-from .exact_math import F32, Array32
+from .chunks import Chunk, of_models, over_chunks
+from .exact_math import F32
 from .extend_forward_reference import ForwardFilter
 from .forward_cpu import SPECIALS, WIDE, RoomsOfThreads, StripedOdds, forward_groups
-from .index_reference import profile_of
 from .kept_states_cpu import KEPT_BYTES, kept_states
-from .p_values_cpu import exponential
-from .profile import SearchProfile
+from .p_values_cpu import exponential_p_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-@kernel
-def _p_values(scores, nulls, tau, rate, p_values):
-    for n in range(len(scores)):
-        p_values[n] = exponential(scores[n], nulls[n], tau, rate)
 
 
 class ForwardFilterCpu(ForwardFilter):
@@ -44,9 +34,8 @@ class ForwardFilterCpu(ForwardFilter):
     def run(self, context: Context, records: Records) -> Records:
         scores = np.full(len(records), -np.inf, np.float32)
         self.score(context, records, np.arange(len(records)), scores)
-        p_values = np.empty(len(records), np.float64)
-        for query, rows in by_query(records):
-            p_values[rows] = _exponential_p_values(profile_of(context, query), scores[rows], records.filter_null[rows])
+        p_values = exponential_p_values(scores, records.filter_null,
+                                        *of_models(context, records.query, "forward_tau", "forward_lambda"))
         kept = np.flatnonzero((p_values <= context.options.largest_p("F3")) & np.isfinite(scores))
         context.count("passed", len(kept))
         return records.replace(score=scores, filter_p=p_values).take(kept)
@@ -57,6 +46,7 @@ class ForwardFilterCpu(ForwardFilter):
         range of f32. The states around the model of what passes are kept."""
         rooms_of_threads = RoomsOfThreads()
         states, largest = kept_states(context), context.options.largest_p("F3")
+        taus, rates = of_models(context, records.query, "forward_tau", "forward_lambda")
 
         def look(chunk: Chunk) -> None:
             targets = records.target
@@ -68,15 +58,9 @@ class ForwardFilterCpu(ForwardFilter):
                     if not fits.all():
                         context.count("overflowed", len(found) - int(fits.sum()))
                     scores[rows] = np.where(fits, found, F32(-np.inf))
-                    p_values = _exponential_p_values(chunk.profile, scores[rows], records.filter_null[rows])
+                    p_values = exponential_p_values(scores[rows], records.filter_null[rows], taus[rows], rates[rows])
                     for n in np.flatnonzero(fits & (p_values <= largest)).tolist():
                         states.keep(chunk.query, int(targets[rows[n]]), int(matrices.lengths[n]),
                                     matrices.forward[matrices.firsts[n] :], matrices.lanes)
 
         over_chunks(context, records, chosen, look)
-
-
-def _exponential_p_values(profile: SearchProfile, scores: Array32, nulls: Array32) -> NDArray[np.float64]:
-    p_values = np.empty(len(scores), np.float64)
-    _p_values(scores, nulls, profile.model.forward_tau, profile.model.forward_lambda, p_values)
-    return p_values

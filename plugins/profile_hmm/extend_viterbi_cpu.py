@@ -9,10 +9,8 @@ from seqloom.core.context import Context
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
 
-from .chunks import Chunk, over_chunks
-from .columns import by_query
+from .chunks import Chunk, of_models, over_chunks
 from .extend_viterbi_reference import ViterbiFilter
-from .index_reference import profile_of
 from .p_values_cpu import gumbel_p_values
 from .viterbi_cpu import viterbi_scores
 
@@ -33,10 +31,9 @@ class ViterbiFilterCpu(ViterbiFilter):
         scores, p_values = records.score.copy(), records.filter_p.copy()
         chosen = np.flatnonzero(p_values > largest)
         self.score(context, records, chosen, scores)
-        for query, subset in by_query(records.take(chosen)):
-            model, rows = profile_of(context, query).model, chosen[subset]
-            p_values[rows] = gumbel_p_values(scores[rows], records.filter_null[rows], model.viterbi_mu,
-                                             model.viterbi_lambda)
+        p_values[chosen] = gumbel_p_values(
+            scores[chosen], records.filter_null[chosen],
+            *of_models(context, records.query[chosen], "viterbi_mu", "viterbi_lambda"))
         kept = np.flatnonzero(p_values <= largest)
         context.count("passed", len(kept))
         return records.replace(score=scores, filter_p=p_values).take(kept)

@@ -86,11 +86,9 @@ class StripedOdds:
     def __init__(self, profile: FloatProfile) -> None:
         self.length, self.slots, self.codes = profile.length, profile.slots, len(profile.match)
         self.match = np.ascontiguousarray(profile.match).reshape(-1)
-        into = (profile.into_mm, profile.into_im, profile.into_dm)
-        parts = (profile.entry, *into, profile.mi, profile.ii, profile.md, profile.dd, *map(_of_next, into))
         self.transitions = aligned(self.slots * STEP, F32)
-        rows = self.transitions.reshape(self.slots, STEP // LANES, LANES)
-        rows[:, : len(parts)], rows[:, len(parts) :] = np.stack(parts, axis=1), 0.0
+        _lay_out(profile.entry, profile.into_mm, profile.into_im, profile.into_dm, profile.mi, profile.ii, profile.md,
+                 profile.dd, self.transitions.reshape(self.slots, STEP // LANES, LANES))
 
     @cached_property
     def least(self) -> Array32:
@@ -118,12 +116,23 @@ class StripedOdds:
         return ways
 
 
-def _of_next(row: Array32) -> Array32:
-    """f32[Q, 4]: at node k the value of node k + 1."""
-    moved = np.zeros_like(row)
-    moved[:-1] = row[1:]
-    moved[-1, :-1] = row[0, 1:]
-    return moved
+@kernel
+def _lay_out(entry, into_mm, into_im, into_dm, mi, ii, md, dd, rows):
+    """Fill f4[Q, 12, 4], the transitions of ``StripedOdds``, from f4[Q, 4] each."""
+    slots = len(rows)
+    for q in range(slots):
+        for lane in range(LANES):
+            # The next node is in the next slot, or behind the last one in the first slot a lane further on.
+            behind, across = (q + 1, lane) if q + 1 < slots else (0, lane + 1)
+            there = across < LANES
+            row = rows[q]
+            row[0, lane], row[1, lane], row[2, lane] = entry[q, lane], into_mm[q, lane], into_im[q, lane]
+            row[3, lane], row[4, lane], row[5, lane] = into_dm[q, lane], mi[q, lane], ii[q, lane]
+            row[6, lane], row[7, lane] = md[q, lane], dd[q, lane]
+            row[8, lane] = into_mm[behind, across] if there else _ZERO
+            row[9, lane] = into_im[behind, across] if there else _ZERO
+            row[10, lane] = into_dm[behind, across] if there else _ZERO
+            row[11, lane] = _ZERO
 
 
 @kernel

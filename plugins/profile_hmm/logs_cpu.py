@@ -63,7 +63,8 @@ def rounded_logs(room, count, found):
 
 
 @kernel
-def _logs(values, room, found):
+def logs(values, room, found):
+    """Fill f4[n] with logs of f8[n] ``values``, as ``log_f32``."""
     for first in range(0, len(values), AT_ONCE):
         count = min(AT_ONCE, len(values) - first)
         room[0][:count] = values[first : first + count]
@@ -74,5 +75,5 @@ def log_f32(values: NDArray[np.floating]) -> Array32:
     """``exact_math.log_f32`` of numbers that aren't below 0."""
     wide = np.ascontiguousarray(values, np.float64)
     found = np.empty(wide.size, F32)
-    _logs(wide.reshape(-1), room_for_logs(), found)
+    logs(wide.reshape(-1), room_for_logs(), found)
     return found.reshape(wide.shape)

@@ -6,9 +6,13 @@ the lower end is the floor of 0. Its scores decide nearly every pair; where a se
 hundred), MSV goes over the target again, residue by residue (``msv_striped_cpu.py``).
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import (
@@ -116,18 +120,23 @@ def _raw_score(ended_j, overflow, length_cost):
 
 
 @kernel
-def _decide(best, length_costs, bias, entry, end, begin_j, ended_j, overflow, again):
-    """What SSV says of each target. best: u1[n], best segment scores."""
-    for n in range(len(best)):
-        begin_j[n], ended_j[n], overflow[n], again[n] = _decided(np.int64(best[n]), length_costs[n], bias, entry, end)
+def _decide(best, length_costs, biases, entries, ends, begin_j, ended_j, overflow, again):
+    """What SSV says of each target by each model. best: u1[models, n], best segment scores."""
+    for model in range(best.shape[0]):
+        bias, entry, end = biases[model], entries[model], ends[model]
+        for n in range(best.shape[1]):
+            begin_j[model, n], ended_j[model, n], overflow[model, n], again[model, n] = _decided(
+                np.int64(best[model, n]), length_costs[n], bias, entry, end)
 
 
 @kernel
-def _p_values(ended_j, overflow, length_costs, nulls, mu, rate, scores, p_values):
+def _p_values(ended_j, overflow, length_costs, nulls, mus, rates, scores, p_values):
     """Raw scores in nats and P-values (Gumbel) from values of J."""
-    for n in range(len(ended_j)):
-        scores[n] = _raw_score(ended_j[n], overflow[n], length_costs[n])
-        p_values[n] = gumbel(scores[n], nulls[n], mu, rate)
+    for model in range(ended_j.shape[0]):
+        mu, rate = mus[model], rates[model]
+        for n in range(ended_j.shape[1]):
+            score = _raw_score(ended_j[model, n], overflow[model, n], length_costs[n])
+            scores[model, n], p_values[model, n] = score, gumbel(score, nulls[n], mu, rate)
 
 
 @kernel
@@ -165,13 +174,27 @@ def segment_scores(tables: np.ndarray, length: int, lanes: Index, first_group: i
               best[first_group * LANES : last_group * LANES])
 
 
-def decided(profile: ByteProfile, best: np.ndarray, costs: np.ndarray) -> tuple[np.ndarray, ...]:
-    """What the best segments u1[n] say of targets with costs i2[n]: J before and behind the target, i2, whether
-    scores overflow, and whether MSV has to look again."""
-    begin_j, ended_j = np.empty((2, len(best)), np.int16)
-    overflow, again = np.empty((2, len(best)), np.bool_)
-    _decide(best, costs, profile.bias, profile.entry, profile.end, begin_j, ended_j, overflow, again)
-    return begin_j, ended_j, overflow, again
+class Decided(NamedTuple):
+    """What best segments say of n targets by some models, [models, n] each.
+
+    Attributes:
+        begin_j, ended_j: i2, value of J before and behind the target. overflow: bool, whether scores overflow.
+        again: bool, whether MSV has to look again.
+    """
+
+    begin_j: np.ndarray
+    ended_j: np.ndarray
+    overflow: np.ndarray
+    again: np.ndarray
+
+
+def decided(profiles: Sequence[ByteProfile], best: np.ndarray, costs: np.ndarray) -> Decided:
+    """What the best segments u1[models, n] say of targets with costs i2[n]."""
+    begin_j, ended_j = np.empty((2, *best.shape), np.int16)
+    overflow, again = np.empty((2, *best.shape), np.bool_)
+    _decide(best, costs, *(np.array([getattr(profile, field) for profile in profiles])
+                           for field in ("bias", "entry", "end")), begin_j, ended_j, overflow, again)
+    return Decided(begin_j, ended_j, overflow, again)
 
 
 def least_segments(profile: ByteProfile, costs: np.ndarray, nulls: np.ndarray, mu: float, rate: float,
@@ -183,9 +206,10 @@ def least_segments(profile: ByteProfile, costs: np.ndarray, nulls: np.ndarray, m
     return cutoffs
 
 
-def scores_and_p_values(ended_j: np.ndarray, overflow: np.ndarray, costs: np.ndarray, nulls: np.ndarray, mu: float,
-                        rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Raw scores f4[n] in nats, +inf for overflow, and P-values f8[n]."""
-    scores, p_values = np.empty(len(ended_j), F32), np.empty(len(ended_j), np.float64)
-    _p_values(ended_j, overflow, costs, nulls, mu, rate, scores, p_values)
+def scores_and_p_values(ended_j: np.ndarray, overflow: np.ndarray, costs: np.ndarray, nulls: np.ndarray,
+                        mus: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Raw scores f4[models, n] in nats, +inf for overflow, and P-values f8[models, n], from values of J i2[models, n],
+    under distributions f8[models] of scores."""
+    scores, p_values = np.empty(ended_j.shape, F32), np.empty(ended_j.shape, np.float64)
+    _p_values(ended_j, overflow, costs, nulls, mus, rates, scores, p_values)
     return scores, p_values

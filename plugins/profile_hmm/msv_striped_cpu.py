@@ -4,6 +4,8 @@ Node k sits in slot q = (k − 1) mod Q of lane r = (k − 1) div Q, so that the
 before, and only at slot 0 a lane further down (Farrar 2007). Few targets side by side would leave most lanes idle.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.kernels.simd import (
@@ -21,35 +23,51 @@ from seqloom.core.kernels.simd import (
 from .profile import BYTE_BASE, ByteProfile
 
 LANES = BYTE_LANES
-_NOTHING = np.uint8(0)
-
-
-def striped_costs(profile: ByteProfile) -> np.ndarray:
-    """u1[28 · Q · LANES], flat: cost of each residue code at each match state, striped; 255 beyond the model."""
-    codes, length = profile.cost.shape
-    slots = -(-length // LANES)
-    costs = np.full((codes, LANES * slots), 255, np.uint8)
-    costs[:, :length] = profile.cost
-    striped = aligned(codes * slots * LANES, np.uint8)
-    striped.reshape(codes, slots, LANES)[:] = np.swapaxes(costs.reshape(codes, LANES, slots), 1, 2)
-    return striped
+_NOTHING, _MOST = np.uint8(0), np.uint8(255)
 
 
 @kernel
-def _fill_j(costs, slots, bias, entry, end, residues, begins, ends, length_costs, cells, best_j, overflow):
-    """MSV of targets ``residues[begins[n]:ends[n]]``.
+def _stripe(cost, slots, striped):
+    """Fill u1[codes · Q · LANES] with u1[codes, M], 255 beyond the model."""
+    for code in range(cost.shape[0]):
+        for lane in range(LANES):
+            for q in range(slots):
+                k = lane * slots + q
+                striped[(code * slots + q) * LANES + lane] = cost[code, k] if k < cost.shape[1] else _MOST
 
-    costs: of ``striped_costs``. length_costs: i2[n]. cells: u1[Q · LANES], working space. best_j: i2[n], values of J
-    before the first residue and then behind the last one. overflow: bool[n], filled.
+
+def _striped_costs(profiles: Sequence[ByteProfile]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """u1: costs of models one behind the other, of each code at each match state, striped, [codes · Q · LANES] each;
+    where those of each begin and how many slots Q each has, i8[models]."""
+    slots = [-(-profile.cost.shape[1] // LANES) for profile in profiles]
+    sizes = [profile.cost.shape[0] * of_model * LANES for profile, of_model in zip(profiles, slots, strict=True)]
+    firsts = np.cumsum([0, *sizes])
+    striped = aligned(int(firsts[-1]), np.uint8)
+    for profile, of_model, first, size in zip(profiles, slots, firsts.tolist(), sizes, strict=False):
+        _stripe(profile.cost, of_model, striped[first : first + size])
+    return striped, firsts[:-1], np.array(slots)
+
+
+@kernel
+def _fill_j(costs, firsts, slots, biases, entries, exits, models, residues, begins, ends, length_costs, cells, best_j,
+            overflow):
+    """MSV of targets ``residues[begins[n]:ends[n]]``, each by the model at ``models[n]``.
+
+    costs, firsts, slots: of ``_striped_costs``. biases, entries, exits: of each model. length_costs: i2[n]. cells:
+    u1[Q · LANES] of the longest model, working space. best_j: i2[n], values of J before the first residue and then
+    behind the last one. overflow: bool[n], filled.
     """
-    nothing, more, row = splat(_NOTHING, LANES), splat(np.uint8(bias), LANES), slots * LANES
+    nothing = splat(_NOTHING, LANES)
     for n in range(len(begins)):
+        first, row = firsts[models[n]], slots[models[n]] * LANES
+        bias, entry, end = biases[models[n]], entries[models[n]], exits[models[n]]
+        more = splat(np.uint8(bias), LANES)
         j, top, cost = np.int64(best_j[n]), np.int64(0), np.int64(length_costs[n]) + entry
         begin, reached = splat(np.uint8(max(max(BYTE_BASE, j) - cost, 0)), LANES), nothing
         for place in range(0, row, LANES):
             store(cells, place, nothing)
         for i in range(begins[n], ends[n]):
-            code = np.int64(residues[i]) * row
+            code = first + np.int64(residues[i]) * row
             diagonal, best = shift_in(load(cells, row - LANES, LANES), _NOTHING), nothing
             for place in range(0, row, LANES):
                 cell = maximum(diagonal, begin) + more - load(costs, code + place, LANES)
@@ -63,15 +81,18 @@ def _fill_j(costs, slots, bias, entry, end, residues, begins, ends, length_costs
         best_j[n], overflow[n] = j, top + bias >= 255
 
 
-def with_j(profile: ByteProfile, residues: np.ndarray, begins: np.ndarray, ends: np.ndarray, costs: np.ndarray,
-           begin_j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def with_j(profiles: Sequence[ByteProfile], models: np.ndarray, residues: np.ndarray, begins: np.ndarray,
+           ends: np.ndarray, costs: np.ndarray, begin_j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Value of J, i2[n], and overflow, bool[n], behind the last residues of targets ``residues[begins[n]:ends[n]]``.
 
     Args:
+        models: i8[n], the place of each one's model among the profiles.
         costs, begin_j: i2[n], cost of N, J, C → move and value of J before the first residue.
     """
-    ended_j, overflow, striped = begin_j.astype(np.int16), np.empty(len(begins), np.bool_), striped_costs(profile)
-    slots = -(-profile.cost.shape[1] // LANES)
-    _fill_j(striped, slots, profile.bias, profile.entry, profile.end, residues, begins, ends, costs,
-            aligned(slots * LANES, np.uint8), ended_j, overflow)
+    ended_j, overflow = begin_j.astype(np.int16), np.empty(len(begins), np.bool_)
+    striped, firsts, slots = _striped_costs(profiles)
+    biases, entries, exits = (np.array([getattr(profile, field) for profile in profiles])
+                              for field in ("bias", "entry", "end"))
+    _fill_j(striped, firsts, slots, biases, entries, exits, models, residues, begins, ends, costs,
+            aligned(int(slots.max()) * LANES, np.uint8), ended_j, overflow)
     return ended_j, overflow

@@ -30,13 +30,26 @@ def exponential(score, null, tau, rate):
 
 
 @kernel
-def _gumbel_all(scores, nulls, mu, rate, p_values):
+def _gumbel_all(scores, nulls, mus, rates, p_values):
     for n in range(len(scores)):
-        p_values[n] = gumbel(scores[n], nulls[n], mu, rate)
+        p_values[n] = gumbel(scores[n], nulls[n], mus[n], rates[n])
 
 
-def gumbel_p_values(scores: np.ndarray, nulls: np.ndarray, mu: float, rate: float) -> np.ndarray:
-    """P-values f8[n] of raw scores f4[n] over null scores f4[n], in nats."""
+@kernel
+def _exponential_all(scores, nulls, taus, rates, p_values):
+    for n in range(len(scores)):
+        p_values[n] = exponential(scores[n], nulls[n], taus[n], rates[n])
+
+
+def gumbel_p_values(scores: np.ndarray, nulls: np.ndarray, mus: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """P-values f8[n] of raw scores f4[n] over null scores f4[n], in nats, under distributions f8[n]."""
     p_values = np.empty(len(scores), np.float64)
-    _gumbel_all(scores, nulls, mu, rate, p_values)
+    _gumbel_all(scores, nulls, mus, rates, p_values)
+    return p_values
+
+
+def exponential_p_values(scores: np.ndarray, nulls: np.ndarray, taus: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """P-values f8[n] of raw scores f4[n] over null scores f4[n], in nats, under distributions f8[n]."""
+    p_values = np.empty(len(scores), np.float64)
+    _exponential_all(scores, nulls, taus, rates, p_values)
     return p_values

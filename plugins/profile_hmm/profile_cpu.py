@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
 
-from .exact_math import EXP_COEFFICIENTS, EXP_LIMIT, F32, LOG2_E, Array32, logf
+from .exact_math import EXP_COEFFICIENTS, EXP_LIMIT, F32, LOG2_E, logf
 from .hmmfile import DD, DM, II, IM, MD, MI, MM, ProfileHmm
-from .logs_cpu import log_f32
+from .logs_cpu import logs, room_for_logs
 from .profile import (
     BYTE_SCALE,
     LANES,
@@ -30,6 +30,8 @@ _C0, _C1, _C2, _C3, _C4, _C5 = EXP_COEFFICIENTS
 _LOG2_E, _LN2_HIGH, _LN2_LOW = F32(LOG2_E), F32(0.693359375), F32(-2.12194440e-4)
 _INFINITY = F32(np.inf)
 _BIAS = 127
+_PARTS = ((MM, 0), (IM, 0), (DM, 0), (MI, 1), (II, 1), (MD, 1), (DD, 1))
+"""Transitions of ``FloatProfile`` in its order, and whether they are those of the node itself or of the one before."""
 _POWERS = (np.arange(256, dtype=np.int32) << 23).view(F32)
 """2ⁿ at place n + 127, as the bits of f32 have it: 0 at the first place and ∞ at the last."""
 
@@ -49,19 +51,17 @@ class SearchProfileCpu(SearchProfile):
     @cached_property
     def words(self) -> WordProfile:
         match = np.empty((len(self.match), self.length), np.int32)
-        entry, t = np.empty((1, self.length), np.int32), np.empty(self.transitions.T.shape, np.int32)
-        _words(self.match[:, 1:], 32767, match)
-        _words(self.entry[None, 1:], 0, entry)
-        _words(self.transitions.T, 0, t)
-        return WordProfile(match, entry[0], t[MM, :-1], t[IM, :-1], t[DM, :-1], t[MI, 1:], np.minimum(t[II, 1:], -1),
+        entry, t = np.empty(self.length, np.int32), np.empty(self.transitions.T.shape, np.int32)
+        _words(self.match, self.entry, self.transitions, match, entry, t)
+        return WordProfile(match, entry, t[MM, :-1], t[IM, :-1], t[DM, :-1], t[MI, 1:], np.minimum(t[II, 1:], -1),
                            t[MD, 1:], t[DD, 1:])
 
     @cached_property
     def floats(self) -> FloatProfile:
-        before, behind = self.transitions[:-1].T, self.transitions[1:].T
-        into, beside = _striped_odds(before[[MM, IM, DM]]), _striped_odds(behind[[MI, II, MD, DD]])
-        return FloatProfile(self.length, _striped_odds(self.match[:, 1:]), _striped_odds(self.entry[None, 1:])[0],
-                            *into, *beside)
+        slots = max(2, -(-self.length // LANES))
+        match, others = np.empty((len(self.match), slots, LANES), F32), np.empty((8, slots, LANES), F32)
+        _striped_odds(self.match, self.entry, self.transitions, np.zeros(slots * LANES, F32), match, others)
+        return FloatProfile(self.length, match, *others)
 
 
 @kernel
@@ -125,13 +125,24 @@ def _costs(scores, bias, cost):
             cost[code, k] = np.int64(min(-_rounded(BYTE_SCALE * scores[code, k + 1]) + bias, 255.0))
 
 
+@inline
+def _word(score, most):
+    """``profile.words`` of one score, at most ``most``."""
+    word = max(_rounded(WORD_SCALE * score), np.float64(MINUS_INFINITY))
+    return np.int32(min(word, np.float64(most)))
+
+
 @kernel
-def _words(scores, most, found):
-    """Fill i4[rows, n] with ``profile.words`` of ``scores``, at most ``most``."""
-    for row in range(found.shape[0]):
-        for k in range(found.shape[1]):
-            word = max(_rounded(WORD_SCALE * scores[row, k]), np.float64(MINUS_INFINITY))
-            found[row, k] = np.int32(min(word, np.float64(most)))
+def _words(match, entry, transitions, of_match, of_entry, of_transitions):
+    """Fill i4[codes, M], i4[M] and i4[7, M + 1] from the scores of ``SearchProfile``."""
+    for row in range(of_match.shape[0]):
+        for k in range(of_match.shape[1]):
+            of_match[row, k] = _word(match[row, k + 1], 32767)
+    for k in range(len(of_entry)):
+        of_entry[k] = _word(entry[k + 1], 0)
+    for row in range(of_transitions.shape[0]):
+        for k in range(of_transitions.shape[1]):
+            of_transitions[row, k] = _word(transitions[k, row], 0)
 
 
 @inline
@@ -148,37 +159,62 @@ def _odds_of(score):
 
 
 @kernel
-def _fill_odds(scores, row_of_odds, striped):
-    """Fill f4[rows, Q, 4] with the odds of f4[rows, M] ``scores``, laid out as by ``profile.stripe``. row_of_odds:
-    f4[Q · 4], 0 from M on, working space."""
-    slots, length = striped.shape[1], scores.shape[1]
-    for row in range(len(scores)):
+def _stripe(row_of_odds, striped):
+    """Fill f4[Q, 4], laid out as by ``profile.stripe``, from f4[Q · 4] in order of nodes."""
+    slots = len(striped)
+    for q in range(slots):
+        for lane in range(LANES):
+            striped[q, lane] = row_of_odds[lane * slots + q]
+
+
+@kernel
+def _striped_odds(match, entry, transitions, row_of_odds, of_match, others):
+    """Fill f4[codes, Q, 4] and f4[8, Q, 4], from entry on, of ``FloatProfile`` from the scores of ``SearchProfile``.
+    row_of_odds: f4[Q · 4], 0 from M on, working space."""
+    length = match.shape[1] - 1
+    for row in range(len(of_match)):
         for k in range(length):
-            row_of_odds[k] = _odds_of(scores[row, k])
-        for q in range(slots):
-            for lane in range(LANES):
-                striped[row, q, lane] = row_of_odds[lane * slots + q]
+            row_of_odds[k] = _odds_of(match[row, k + 1])
+        _stripe(row_of_odds, of_match[row])
+    for k in range(length):
+        row_of_odds[k] = _odds_of(entry[k + 1])
+    _stripe(row_of_odds, others[0])
+    for part in range(len(_PARTS)):
+        way, later = _PARTS[part]
+        for k in range(length):
+            row_of_odds[k] = _odds_of(transitions[k + later, way])
+        _stripe(row_of_odds, others[part + 1])
 
 
-def _striped_odds(scores: Array32) -> Array32:
-    """f32[rows, Q, 4] of f32[rows, M] scores."""
-    slots = max(2, -(-scores.shape[1] // LANES))
-    striped = np.empty((len(scores), slots, LANES), F32)
-    _fill_odds(scores, np.zeros(slots * LANES, F32), striped)
-    return striped
+@kernel
+def _scores(match, transitions, background, room, values, scores, of_transitions, occupancy, entry):
+    """Fill f4[K, M + 1] with the log odds of f4[M + 1, K] ``match`` over f4[K] ``background``, f4[M + 1, 7] with logs
+    of ``transitions`` between nodes, and f4[M + 1] ``entry`` with those of entering. room: of ``room_for_logs``.
+    values: f8[7 · (M + 1)], occupancy: f4[M + 1], working space."""
+    length, states = len(occupancy) - 1, transitions.shape[1]
+    for residue in range(len(scores)):
+        for k in range(length):
+            values[k] = np.float64(match[k + 1, residue]) / np.float64(background[residue])
+        scores[residue, 0] = -_INFINITY
+        logs(values[:length], room, scores[residue, 1:])
+    weight = _occupancies(transitions, occupancy)
+    for k in range(length):
+        values[k] = np.float64(occupancy[k + 1] / weight)
+    entry[0] = -_INFINITY
+    logs(values[:length], room, entry[1:])
+    of_transitions[:states] = of_transitions[length * states :] = -_INFINITY
+    for k in range(1, length):
+        for state in range(states):
+            values[(k - 1) * states + state] = np.float64(transitions[k, state])
+    logs(values[: (length - 1) * states], room, of_transitions[states : length * states])
 
 
 def search_profile(model: ProfileHmm) -> SearchProfileCpu:
     """Configure a model for local multihit search."""
     length, residues = model.length, model.residues
-    scores = np.full((len(residues.letters), length + 1), -np.inf, F32)
-    scores[:, 1:] = log_f32(model.match[1:].astype(np.float64) / residues.background.astype(np.float64)).T
-    match = np.empty((len(residues.members), length + 1), F32)
+    scores, match = (np.empty((rows, length + 1), F32) for rows in (len(residues.letters), len(residues.members)))
+    transitions, (entry, occupancy) = np.empty((length + 1, 7), F32), np.empty((2, length + 1), F32)
+    _scores(model.match, np.ascontiguousarray(model.transitions), residues.background, room_for_logs(),
+            np.empty(7 * (length + 1)), scores, transitions.reshape(-1), occupancy, entry)
     _spread(scores, *residues.arrays, residues.background, match)
-    transitions = np.full((length + 1, 7), -np.inf, F32)
-    transitions[1:length] = log_f32(model.transitions[1:length])
-    occupancy = np.empty(length + 1, F32)
-    weight = _occupancies(np.ascontiguousarray(model.transitions), occupancy)
-    entry = log_f32(occupancy / F32(weight))
-    entry[0] = -np.inf
     return SearchProfileCpu(model, match, entry, transitions)

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from seqloom.core.classes import NamedTuple
 from seqloom.core.errors import UsageError
 from seqloom.core.ports import QueryReport, Report
-from seqloom.core.records import DELETE, INSERT, children_order
 from seqloom.core.stages import Writer
+
+from .turned import turned
 
 FAMILIES = ("profile-hmm", "profile-hmm-nucleotide", "profile-hmm-scan", "profile-hmm-scan-nucleotide",
             "sequence-profile")
@@ -62,33 +63,24 @@ def hit_rows(query: QueryReport, domains: bool = True) -> Iterator[HitRow]:
     """
     if {"best_evalue", "reported_domains"} - set(query.hits.schema):
         raise UsageError("HMMER's output formats need the results of a profile HMM search; choose another --outfmt")
+    if not len(query.hits):
+        return
     info = query.targets
     targets = {number: (name, description, length) for number, name, description, length in zip(
         info.numbers.tolist(), info.names, info.descriptions, info.lengths.tolist(), strict=True)}
-    children = query.hits.alignments
-    rows = iter(children.take(children_order(query.hits, children)).rows() if domains else ())
-    scanned = models_are_targets(query)
+    scanned, children = models_are_targets(query), query.hits.alignments
+    rows = iter((turned(children) if scanned else children).rows() if domains else ())
     for hit in query.hits.rows():
         number = int(hit["target"])
         name, description, length = targets[number]
         own = list(islice(rows, hit["reported_domains"]))
         accession = (hit["model_accession"] or "") if scanned else ""
-        yield HitRow(number, name, accession, description, length, hit, [_by_model(d) for d in own] if scanned else own)
+        yield HitRow(number, name, accession, description, length, hit, own)
 
 
 def models_are_targets(query: QueryReport) -> bool:
     """Whether sequences were compared with models, not models with sequences."""
     return "model_accession" in query.hits.schema
-
-
-def _by_model(domain: dict[str, Any]) -> dict[str, Any]:
-    """A domain of a sequence that is the query, as if the model were."""
-    found = dict(domain)
-    for end in ("start", "end"):
-        found[f"query_{end}"], found[f"target_{end}"] = domain[f"target_{end}"], domain[f"query_{end}"]
-    flipped = {INSERT: DELETE, DELETE: INSERT}
-    found["path"] = [run & ~15 | flipped.get(int(run) & 15, int(run) & 15) for run in map(int, domain["path"])]
-    return found
 
 
 def scores(evalue: float, score: float, bias: float) -> str:

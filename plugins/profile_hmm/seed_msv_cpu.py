@@ -6,7 +6,7 @@ else longer models are striped over the lanes. Of these most targets may be siev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _CHUNK_CELLS = 1 << 31
 """Between two looks at the cancellation flag: some hundredths of a second."""
+TOGETHER, _NODES, _GROUPS_PER_THREAD = 1 << 18, 1 << 16, 4
+"""Pairs that are decided together, and nodes of their models, at most; groups of models for each of several threads."""
 _FEW_RESIDUES, _LEAST_REACH, _LAYOUTS = 1 << 22, 256, 5
 """Targets of so many residues in all are laid out for models of several lengths, twice as long each time, the first of
 this one; the last layout is for all that are longer."""
@@ -117,7 +119,8 @@ class MsvFilterCpu(MsvFilter):
         if shape.target_residues <= _FEW_RESIDUES:
             side_by_side *= min(_LAYOUTS, max(1, shape.queries))
         each = side_by_side // 4 + shape.longest_target * BYTE_LANES + (2 * BYTE_LANES + 256) * shape.longest_query
-        return Footprint(host=side_by_side + shape.threads * (each + 64 * shape.targets) + 100 * shape.targets)
+        together = 64 * max(shape.targets, min(TOGETHER, shape.queries * shape.targets)) + 32 * _NODES
+        return Footprint(host=side_by_side + shape.threads * (each + together) + 100 * shape.targets)
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         everything = len(context.queries) * context.targets.total_residues
@@ -125,51 +128,77 @@ class MsvFilterCpu(MsvFilter):
         if records is None:
             shared = Targets(context, candidates(context, 0, None), context.queries.lengths.tolist())
 
-        def of_query(query: int, threads: int) -> Pairs:
-            profile, targets = profile_of(context, query), shared
+        def of_queries(queries: Sequence[int], threads: int) -> Pairs:
+            targets = shared
             if targets is None:
-                targets = Targets(context, candidates(context, query, records), [profile.length])
-            found = passing(context, query, profile, targets, threads)
-            context.advance(targets.residues, everything)
+                lengths = [profile_of(context, query).length for query in queries]
+                targets = Targets(context, candidates(context, queries[0], records), lengths)
+            found = passing(context, queries, targets, threads, False, everything)
             context.count("passed", len(found))
             return found
 
         queries = [int(n) for n in context.queries.ordinals]
-        if len(queries) >= 2 * context.threads:
-            parts = run_tasks(context.threads, lambda query: of_query(query, 1), queries)
+        groups = [[query] for query in queries] if shared is None else _groups(context, queries, len(shared.numbers))
+        if len(groups) >= 2 * context.threads:
+            parts = run_tasks(context.threads, lambda group: of_queries(group, 1), groups)
         else:
-            parts = [of_query(query, context.threads) for query in queries]
+            parts = [of_queries(group, context.threads) for group in groups]
         return Pairs.concat(parts) if parts else Pairs.empty(PAIR_COLUMNS)
 
 
-def passing(context: Context, query: int, profile: SearchProfile, targets: Targets, threads: int,
-            sieved: bool = False) -> Pairs:
-    """Pairs of a query that pass, in order of targets; ``sieved`` says that most of them do."""
-    model, whole = profile.model, targets.whole
+def _groups(context: Context, queries: list[int], targets: int) -> list[list[int]]:
+    """Queries whose pairs with so many targets are decided together, or each by itself where threads would be idle."""
+    most = max(1, len(queries) // (_GROUPS_PER_THREAD * context.threads)) if context.threads > 1 else len(queries)
+    groups: list[list[int]] = []
+    nodes = 0
+    for query, length in zip(queries, context.queries.lengths.tolist(), strict=True):
+        nodes += length
+        group = groups[-1] if groups else []
+        if not groups or (len(group) + 1) * targets > TOGETHER or nodes > _NODES or len(group) == most:
+            groups.append([])
+            nodes = length
+        groups[-1].append(query)
+    return groups
+
+
+def passing(context: Context, queries: Sequence[int], targets: Targets, threads: int, sieved: bool = False,
+            everything: int = 0) -> Pairs:
+    """Pairs of some queries that pass, in order of queries and targets.
+
+    ``sieved`` says that most of them do, ``everything`` residues are those of the stage in all, of which progress is
+    told where it isn't 0.
+    """
     if not len(targets.numbers):
         return Pairs.empty(PAIR_COLUMNS)
-    looked_at: NDArray[np.int64] | slice = slice(None)
-    if profile.length < LEAST_LENGTH:
-        best = _segments(context, profile, targets, threads)
-    else:
-        looked_at, best = _segments_striped(context, profile, targets, threads, sieved)
-    costs, nulls = targets.costs[looked_at], targets.nulls[looked_at]
-    begins, ends = whole.begins[looked_at], whole.ends[looked_at]
-    begin_j, ended_j, overflow, again = decided(profile.bytes, best, costs)
-    chosen = np.flatnonzero(again)
+    profiles = [profile_of(context, query) for query in queries]
+    best = np.empty((len(queries), len(targets.numbers)), np.uint8)
+    for profile, of_query in zip(profiles, best, strict=True):
+        if profile.length < LEAST_LENGTH:
+            of_query[:] = _segments(context, profile, targets, threads)
+        else:
+            _segments_striped(context, profile, targets, threads, sieved, of_query)
+        if everything:
+            context.advance(targets.residues, everything)
+    of_bytes, whole = [profile.bytes for profile in profiles], targets.whole
+    found = decided(of_bytes, best, targets.costs)
+    models, chosen = np.nonzero(found.again)
     if len(chosen):
-        ended_j[chosen], overflow[chosen] = with_j(profile.bytes, whole.residues, begins[chosen], ends[chosen],
-                                                   costs[chosen], begin_j[chosen])
+        asked, places = ranked(models)
+        found.ended_j[models, chosen], found.overflow[models, chosen] = with_j(
+            [of_bytes[n] for n in asked.tolist()], places, whole.residues, whole.begins[chosen], whole.ends[chosen],
+            targets.costs[chosen], found.begin_j[models, chosen])
         context.count("with J", len(chosen))
-    scores, p_values = scores_and_p_values(ended_j, overflow, costs, nulls, model.msv_mu, model.msv_lambda)
-    kept = np.flatnonzero(p_values <= context.options.largest_p("F1"))
+    statistics = ([getattr(profile.model, field) for profile in profiles] for field in ("msv_mu", "msv_lambda"))
+    scores, p_values = scores_and_p_values(found.ended_j, found.overflow, targets.costs, targets.nulls,
+                                           *(np.array(values, np.float64) for values in statistics))
+    models, kept = np.nonzero(p_values <= context.options.largest_p("F1"))
     return Pairs(
         {
-            "query": np.full(len(kept), query),
-            "target": targets.numbers[looked_at][kept],
-            "score": scores[kept],
-            "filter_p": p_values[kept],
-            "filter_null": nulls[kept],
+            "query": np.array(queries)[models],
+            "target": targets.numbers[kept],
+            "score": scores[models, kept],
+            "filter_p": p_values[models, kept],
+            "filter_null": targets.nulls[kept],
         },
         PAIR_COLUMNS,
     )
@@ -188,18 +217,22 @@ def _segments(context: Context, profile: SearchProfile, targets: Targets, thread
     return np.maximum.reduceat(of_stretches, first_of_target)
 
 
-def _segments_striped(context: Context, profile: SearchProfile, targets: Targets, threads: int,
-                      sieved: bool) -> tuple[NDArray[np.int64] | slice, NDArray[np.uint8]]:
-    """Candidates that may pass, and u1[n], the best segment score of each of them, one after the other."""
+def _segments_striped(context: Context, profile: SearchProfile, targets: Targets, threads: int, sieved: bool,
+                      found: NDArray[np.uint8]) -> None:
+    """Fill u1[n] with the best segment score of each candidate, one after the other; 0 where it is too small."""
     scores, whole = StripedScores(profile.bytes), targets.whole
-    looked_at: NDArray[np.int64] | slice = slice(None)
+    begins, ends, looked_at = whole.begins, whole.ends, None
     if SIEVES and not sieved:
         looked_at = _may_pass(context, profile, scores, targets, threads)
-    begins, ends = whole.begins[looked_at], whole.ends[looked_at]
+        begins, ends = begins[looked_at], ends[looked_at]
     best = np.empty(len(begins), np.int8)
     _in_parts(context, offsets_of(ends - begins), profile.length, threads,
               lambda a, b: striped_scores(scores, whole.residues, begins[a:b], ends[a:b], best[a:b]))
-    return looked_at, _unsigned(best)
+    if looked_at is None:
+        found[:] = _unsigned(best)
+    else:
+        found[:] = 0
+        found[looked_at] = _unsigned(best)
 
 
 def _may_pass(context: Context, profile: SearchProfile, scores: StripedScores, targets: Targets,

@@ -87,7 +87,7 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
         def of_query(task: tuple[int, NDArray[np.int64]]) -> Pairs:
             query, chosen = task
             profile = profile_of(context, query)
-            return passing(context, query, profile, Targets(context, chosen, [profile.length]), 1,
+            return passing(context, [query], Targets(context, chosen, [profile.length]), 1,
                            sieved=True)
 
         parts = run_tasks(context.threads, of_query, list(zip(queries, found, strict=True)))

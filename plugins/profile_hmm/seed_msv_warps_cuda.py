@@ -102,7 +102,7 @@ class MsvWarps(MsvFilterCpu):
     def _passing(self, context: Context, query: int, targets: _Laid, sent: SentColumns) -> Pairs:
         profile, options = profile_of(context, query), self.options
         if not takes(profile.bytes):
-            return passing(context, query, profile, Targets(context, targets.numbers, [profile.length]),
+            return passing(context, [query], Targets(context, targets.numbers, [profile.length]),
                            context.threads)
         in_register = options.numbers if packed_arithmetic() is PACKED else 4
         layout = layout_of(profile.length, in_register, options.rows, options.sequences)
@@ -113,7 +113,7 @@ class MsvWarps(MsvFilterCpu):
                                    context.options.largest_p("F1"))
             chosen = targets.numbers[found >= least[targets.kind]]
             context.count("looked at by the host", len(chosen))
-            return passing(context, query, profile, Targets(context, chosen, [profile.length]), context.threads,
+            return passing(context, [query], Targets(context, chosen, [profile.length]), context.threads,
                            sieved=True)
         return targets.passing(query, profile, found, context.options.largest_p("F1"))
 
@@ -147,8 +147,9 @@ class _Laid:
     def passing(self, query: int, profile: SearchProfile, found: NDArray[np.int16], largest: float) -> Pairs:
         """Pairs of a query, of which MSV kernels have ``found`` J behind the last residue of each target."""
         model = profile.model
-        scores, p_values = scores_and_p_values(found, found == OVERFLOW, self.costs, self.nulls, model.msv_mu,
-                                               model.msv_lambda)
+        statistics = np.array([[model.msv_mu], [model.msv_lambda]])
+        (scores,), (p_values,) = scores_and_p_values(found[None], (found == OVERFLOW)[None], self.costs, self.nulls,
+                                                     *statistics)
         kept = np.flatnonzero(p_values <= largest)
         return Pairs(
             {

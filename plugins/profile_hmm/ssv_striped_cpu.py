@@ -140,6 +140,20 @@ def bands(slots: int) -> list[int]:
     return [max(NARROWEST, slots // number + (band < slots % number)) for band in range(number)]
 
 
+@kernel
+def _lay_out(cost, bias, slots, row, tables):
+    """Fill i1[codes · row] ``tables`` of ``StripedScores`` from u1[codes, M] ``cost``."""
+    for code in range(cost.shape[0]):
+        begin = code * row
+        for lane in range(LANES):
+            for q in range(slots):
+                k = lane * slots + q
+                score = max(bias - np.int64(cost[code, k]), -128) if k < cost.shape[1] else -128
+                tables[begin + q * LANES + lane] = np.int8(score)
+        for place in range(begin + slots * LANES, begin + row):
+            tables[place] = tables[place - slots * LANES]
+
+
 class StripedScores:
     """Scores of a model, striped.
 
@@ -153,14 +167,9 @@ class StripedScores:
         codes, length = profile.cost.shape
         self.bands = bands(-(-length // LANES))
         self.slots = sum(self.bands)
-        scores = np.full((codes, LANES * self.slots), _FLOOR)
-        scores[:, :length] = np.maximum(profile.bias - profile.cost.astype(np.int16), -128)
-        striped = np.swapaxes(scores.reshape(codes, LANES, self.slots), 1, 2)
-        again = self.bands[0]
-        self.row = (self.slots + again) * LANES
+        self.row = (self.slots + self.bands[0]) * LANES
         self.tables = aligned(codes * self.row, np.int8)
-        laid = self.tables.reshape(codes, self.slots + again, LANES)
-        laid[:, : self.slots], laid[:, self.slots :] = striped, striped[:, :again]
+        _lay_out(profile.cost, profile.bias, self.slots, self.row, self.tables)
 
 
 def segment_scores(scores: StripedScores, residues: np.ndarray, begins: np.ndarray, ends: np.ndarray,

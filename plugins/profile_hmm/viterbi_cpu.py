@@ -46,6 +46,8 @@ _LOWEST, _OVERFLOW = np.int16(MINUS_INFINITY), np.int64(1 << 40)
 _SCALE, _BASE, _THREE = F32(WORD_SCALE), F32(WORD_BASE), F32(3.0)
 TARGETS, FOLDED = 2, 1
 """Targets at a time, and of the template whether words are ``folded``."""
+_FOLDED_KINDS = 6
+"""Transitions of a slot where steps to match states are added beforehand."""
 _ENTRY, _INTO_MM, _MD, _DD, _MI, _II, _INTO_IM, _INTO_DM = range(8)
 
 
@@ -66,18 +68,12 @@ class StripedWords:
         self.length = profile.length
         self.slots = max(2, -(-self.length // LANES))
         self.match = aligned(words.match.shape[0] * self.slots * LANES, np.int16)
-        _stripe(words.match, self.slots, self.slots * LANES, LANES, self.match)
-        gains, parts = np.empty(self.length, np.int32), np.empty((8, self.length), np.int32)
-        _gains(words.entry, words.into_dm, words.dd, gains)
-        self.folded = bool(longest <= LONGEST) and _folds(words.entry, words.into_dm, gains)
-        _parts(words.entry, words.into_mm, words.md, words.dd, words.mi, words.ii, words.into_im, words.into_dm,
-               self.folded, gains, parts)
-        parts = parts[: 6 if self.folded else 8]
-        self.transitions = aligned(self.slots * len(parts) * LANES, np.int16)
-        _stripe(parts, self.slots, LANES, len(parts) * LANES, self.transitions)
-        whole = np.empty(self.slots * LANES, np.int16)
-        _stripe(gains[None], self.slots, 0, LANES, whole)
-        self.worth = whole[-LANES:]
+        self.transitions = aligned(self.slots * 8 * LANES, np.int16)
+        room, self.worth = np.empty((9, self.length), np.int32), np.empty(LANES, np.int16)
+        kinds = _lay_out(words.match, words.entry, words.into_mm, words.md, words.dd, words.mi, words.ii, words.into_im,
+                         words.into_dm, self.slots, longest <= LONGEST, room, self.match, self.transitions, self.worth)
+        self.transitions = self.transitions[: self.slots * kinds * LANES]
+        self.folded = kinds == _FOLDED_KINDS
 
 
 @kernel
@@ -132,6 +128,23 @@ def _parts(entry, into_mm, md, dd, mi, ii, into_im, into_dm, folded, gains, part
         parts[_MI, k], parts[_II, k] = mi[k] + from_i, ii[k]
         parts[_INTO_IM, k], parts[_INTO_DM, k] = into_im[k], into_dm[k]
         gains[k] -= into_d
+
+
+@kernel
+def _lay_out(match, entry, into_mm, md, dd, mi, ii, into_im, into_dm, slots, folds, room, of_match, transitions, worth):
+    """Fill the arrays of ``StripedWords`` from those of ``WordProfile``; how many transitions a slot has. folds:
+    whether targets are short enough for steps to be added beforehand. room: i4[9, M], working space."""
+    _stripe(match, slots, slots * LANES, LANES, of_match)
+    parts, gains = room[:8], room[8]
+    _gains(entry, into_dm, dd, gains)
+    folded = folds and _folds(entry, into_dm, gains)
+    _parts(entry, into_mm, md, dd, mi, ii, into_im, into_dm, folded, gains, parts)
+    kinds = _FOLDED_KINDS if folded else len(parts)
+    _stripe(parts[:kinds], slots, LANES, kinds * LANES, transitions)
+    for lane in range(LANES):
+        k = lane * slots + slots - 1
+        worth[lane] = max(gains[k], MINUS_INFINITY) if k < len(gains) else MINUS_INFINITY
+    return kinds
 
 
 def worths(words: WordProfile) -> np.ndarray:

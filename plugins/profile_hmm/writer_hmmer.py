@@ -54,8 +54,9 @@ class HmmerReport(HmmerWriter):
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         layout = self._layout(fields)
         stream.write(heading(report, layout.alignments, layout.accessions, layout.width, WIDTH))
+        limits = _limits(report)
         for query in report.queries(residues=layout.alignments):
-            stream.writelines(_query(report, query, layout))
+            stream.writelines(_query(report, query, layout, limits))
         stream.write("[ok]\n")
 
     def _layout(self, fields: Sequence[str]) -> Layout:
@@ -83,7 +84,7 @@ SEQUENCE_SEARCH = SEARCH._replace(length="L")
 SCAN = Words("Query sequence(s):", "L", "sequence", "Model", "model")
 
 
-def _query(report: Report, query: QueryReport, layout: Layout) -> Iterator[str]:
+def _query(report: Report, query: QueryReport, layout: Layout, limits: Sequence[float]) -> Iterator[str]:
     options: Mapping[str, Any] = report.run["options"]
     hits = list(hit_rows(query))
     of_models = report.run["query_type"] == "model"
@@ -107,7 +108,7 @@ def _query(report: Report, query: QueryReport, layout: Layout) -> Iterator[str]:
     if not hits:
         yield "\n   [No targets detected that satisfy reporting thresholds]\n"
     yield "\n\nInternal pipeline statistics summary:\n-------------------------------------\n"
-    yield from _statistics(report, query, options, len(hits), words)
+    yield from _statistics(report, query, options, limits, len(hits), words)
     yield "//\n"
 
 
@@ -186,7 +187,14 @@ def _domains(query: QueryReport, hit: HitRow, layout: Layout, text: ModelText | 
         yield "\n"
 
 
-def _statistics(report: Report, query: QueryReport, options: Mapping[str, Any], reported: int,
+def _limits(report: Report) -> list[float]:
+    """The P-value up to which each of the filters lets pairs pass."""
+    options: Mapping[str, Any] = report.run["options"]
+    given = HmmsearchOptions(**{name: options[name] for name in ("F1", "F2", "F3", "max") if name in options})
+    return [given.largest_p(limit) for _, _, limit in _FILTERS]
+
+
+def _statistics(report: Report, query: QueryReport, options: Mapping[str, Any], limits: Sequence[float], reported: int,
                 words: Words) -> Iterator[str]:
     targets = report.run["sequences"]
     of_query, target, of_targets = "nodes", "Target sequences:", "residues searched"
@@ -194,9 +202,8 @@ def _statistics(report: Report, query: QueryReport, options: Mapping[str, Any], 
         of_query, target, of_targets = of_targets, "Target model(s):", of_query
     yield f"{words.query:<28} {1:15d}  ({query.length} {of_query})\n"
     yield f"{target:<28} {targets:15d}  ({report.run['letters']} {of_targets})\n"
-    limits = HmmsearchOptions(**{name: options[name] for name in ("F1", "F2", "F3", "max") if name in options})
-    for name, slot, limit in _FILTERS:
-        passed, share = query.passed.get(slot, 0), limits.largest_p(limit)
+    for (name, slot, _), share in zip(_FILTERS, limits, strict=True):
+        passed = query.passed.get(slot, 0)
         yield (f"{f'Passed {name}:':<28} {passed:15d}  ({passed / targets if targets else 0.0:.6g}); "
                f"expected {share * targets:.1f} ({share:.6g})\n")
     for title, size, option, source in (("Initial search space (Z):", targets, "Z", "actual number of targets"),

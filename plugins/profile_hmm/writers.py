@@ -40,6 +40,8 @@ class _HmmerTable(HmmerWriter):
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         self.options(fields)
         for number, query in enumerate(report.queries()):
+            if number and not len(query.hits):
+                continue
             accessions = [text or "" for text in query.hits.model_accession] if models_are_targets(query) else []
             widths = _Widths(
                 target=max([_LEAST_NAME, *map(len, query.targets.names)]),
@@ -49,8 +51,7 @@ class _HmmerTable(HmmerWriter):
             )
             if number == 0:
                 stream.write(self.heading(widths))
-            for line in self.lines(query, widths):
-                stream.write(line + "\n")
+            stream.writelines(line + "\n" for line in self.lines(query, widths))
         stream.write(closing(report))
 
     def heading(self, widths: _Widths) -> str:

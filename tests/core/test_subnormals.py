@@ -1,5 +1,6 @@
 """Numbers below the smallest normal one are 0 where that is asked for, in kernels and in numpy."""
 
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -29,6 +30,15 @@ def test_results_are_zero_within_and_what_they_are_behind():
         assert found() == {0.0}  # the inner one leaves it as it was
         assert float(LEAST * np.float32(1.0)) == float(LEAST)
     assert found() == subnormal
+
+
+def test_each_thread_has_its_own():
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(half).result()  # a thread begins with the settings of the one that starts it
+        with flushed():
+            assert pool.submit(lambda: float(halved(LEAST, HALF))).result() == float(LEAST) / 2
+            assert pool.submit(half).result() == float(halved(LEAST, HALF)) == 0.0
+            assert pool.submit(lambda: float(halved(LEAST, HALF))).result() == float(LEAST) / 2
 
 
 def test_an_error_leaves_it_as_it_was():

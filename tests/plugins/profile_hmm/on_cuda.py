@@ -134,11 +134,11 @@ def check_filters() -> None:
 
 def may_pass(profile: SearchProfile, targets: Targets, score: int) -> np.ndarray:
     """bool[n]: whether each target passes at P 0.02 or is looked at by MSV, if its best segment scores so much."""
-    best = np.full(len(targets.costs), score, np.uint8)
-    _, ended, overflow, again = decided(profile.bytes, best, targets.costs)
-    model = profile.model
-    values = scores_and_p_values(ended, overflow, targets.costs, targets.nulls, model.msv_mu, model.msv_lambda)[1]
-    return again | (values <= 0.02)
+    best, model = np.full((1, len(targets.costs)), score, np.uint8), profile.model
+    _, ended, overflow, again = decided([profile.bytes], best, targets.costs)
+    values = scores_and_p_values(ended, overflow, targets.costs, targets.nulls,
+                                 *np.array([[model.msv_mu], [model.msv_lambda]]))[1]
+    return again[0] | (values[0] <= 0.02)
 
 
 def check_cutoffs() -> None:

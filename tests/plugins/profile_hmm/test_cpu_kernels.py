@@ -174,8 +174,12 @@ def test_filters_do_not_depend_on_threads_and_pieces(monkeypatch):
     assert len(stretches) >= 3 * min(2, side_by_side) and max(one.stretches for one in stretches) > len(targets)
     monkeypatch.setattr(seed_msv_cpu, "_FEW_RESIDUES", 0)
     equal(MsvFilterCpu().run(context, None), expected)
+    for most in (1, 2 * len(targets), 1 << 18):  # models one by one, two at a time, and together
+        monkeypatch.setattr(seed_msv_cpu, "TOGETHER", most)
+        equal(MsvFilterCpu().run(replace(context, threads=1), None), expected)
     biased = BiasFilter().run(context, expected)
     monkeypatch.setattr("seqloom.plugins.profile_hmm.chunks.CHUNK_CELLS", 2000)
+    monkeypatch.setattr("seqloom.plugins.profile_hmm.extend_bias_cpu.CHUNK_RESIDUES", 70)
     equal(BiasFilterCpu().run(context, expected), biased)
     equal(ViterbiFilterCpu().run(context, biased), ViterbiFilter().run(context, biased))
 
@@ -234,11 +238,10 @@ def test_the_least_segment_that_passes(seed, size, largest):
     profile = search_profile(random_model(size, seed))
     costs, nulls = length_costs(np.array([1, 7, 60, 400, 3000, 40_000]))
     mu, rate = profile.model.msv_mu, profile.model.msv_lambda
-    passes = []
-    for best in range(256):
-        _, ended_j, overflow, again = decided(profile.bytes, np.full(len(costs), best, np.uint8), costs)
-        p_values = scores_and_p_values(ended_j, overflow, costs, nulls, mu, rate)[1]
-        passes.append(again | (p_values <= largest))
+    best = np.repeat(np.arange(256, dtype=np.uint8)[:, None], len(costs), axis=1)  # as if each were another model's
+    _, ended_j, overflow, again = decided([profile.bytes] * 256, best, costs)
+    p_values = scores_and_p_values(ended_j, overflow, costs, nulls, np.full(256, mu), np.full(256, rate))[1]
+    passes = list(again | (p_values <= largest))
     least = least_segments(profile.bytes, costs, nulls, mu, rate, largest)
     assert least.tolist() == [passes_of.index(True) if any(passes_of) else 256
                               for passes_of in np.transpose(passes).tolist()]
