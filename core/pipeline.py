@@ -353,7 +353,8 @@ def _implementation(registry: "Registry", slot: Slot, backend: str, devices: boo
     devices: whether "auto" takes cuda where there is something else.
     """
     if backend == "auto" and not devices:
-        backend = next((other for other in ("cpu", "reference") if registry.has_stage(slot.plugin, other)), backend)
+        otherwise = "cpu" if slot.enabled == "fast" else backend  # what only saves time is left out then
+        backend = next((other for other in ("cpu", "reference") if registry.has_stage(slot.plugin, other)), otherwise)
     if not slot.backend and backend == "cuda" and not registry.has_stage(slot.plugin, "cuda"):
         backend = "cpu" if registry.has_stage(slot.plugin, "cpu") else backend
     return registry.stage(slot.plugin, slot.backend or backend)

@@ -16,6 +16,9 @@ _SEARCH = (
     Slot("sort.rank", "rank-hmm-targets", scope="reduce"),
 )
 """What is done with a profile, wherever it comes from."""
+DEVICES_FROM = 100_000_000_000
+"""Cells of a search: fifty models of 200 positions and ten million residues. Smaller ones are done before a device has
+started."""
 
 HMMSEARCH = Pipeline(
     name="hmmsearch",
@@ -23,6 +26,7 @@ HMMSEARCH = Pipeline(
     family="profile-hmm",
     slots=(Slot("index.profile", "hmm-profiles"), *_SEARCH),
     writer="hmmer",
+    devices_from=DEVICES_FROM,
 )
 PHMMER = Pipeline(
     name="phmmer",
@@ -30,6 +34,7 @@ PHMMER = Pipeline(
     family="sequence-profile",
     slots=(Slot("index.profile", "sequence-profiles"), *_SEARCH),
     writer="hmmer",
+    devices_from=DEVICES_FROM,
 )
 
 HMMSCAN = Pipeline(

@@ -264,7 +264,7 @@ def blocks_of_targets(offsets: np.ndarray, residues: int) -> Iterator[tuple[int,
 class BinOptions:
     """Options of ``binned-hits``; no result depends on them."""
 
-    num_bins: int = option(128, "bins of a warp, to which diagonals are dealt in turn", minimum=1, maximum=4096)
+    num_bins: int = option(32, "bins of a warp, to which diagonals are dealt in turn", minimum=1, maximum=4096)
 
 
 class Detector:

@@ -24,12 +24,16 @@ SLOTS = (
     Slot("sort.rank", "rank-targets", scope="reduce"),
 )
 
+DEVICES_FROM = 100_000_000_000
+"""Cells of a search: 500 residues in 200 million. Smaller ones are done before a device has started."""
+
 PIPELINES = [
     Pipeline(
         "blastp",
         "protein BLAST, as blastp",
         "protein-blast",
         SLOTS,
+        devices_from=DEVICES_FROM,
     ),
     Pipeline(
         "blastp-short",
@@ -37,6 +41,7 @@ PIPELINES = [
         "protein-blast",
         SLOTS,
         defaults={"matrix": "PAM30", "word_size": 2},
+        devices_from=DEVICES_FROM,
     ),
     Pipeline(
         "blastp-fast",
@@ -44,5 +49,6 @@ PIPELINES = [
         "protein-blast",
         SLOTS,
         defaults={"word_size": 6, "threshold": 21.0},
+        devices_from=DEVICES_FROM,
     ),
 ]

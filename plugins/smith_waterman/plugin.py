@@ -12,6 +12,8 @@ _SLOTS = (
     Slot("extend.traceback", "sw-traceback"),
     Slot("sort.rank", "sw-rank", scope="reduce"),
 )
+DEVICES_FROM = 50_000_000_000
+"""Cells of a search: 500 residues in 100 million. Smaller ones are done before a device has started."""
 
 
 @hookimpl
@@ -47,7 +49,7 @@ def seqloom_pipelines() -> list[Pipeline]:
         # Proteins are short: side by side they serve all query batches. Long targets are cut by the query's reach, on
         # the CPU anew for every batch; devices are sent both ahead of their use.
         Pipeline("sw", "exact Smith–Waterman search of protein databases", "smith-waterman",
-                 (Slot("index.targets", "sw-targets", enabled="fast"), *_SLOTS)),
+                 (Slot("index.targets", "sw-targets", enabled="fast"), *_SLOTS), devices_from=DEVICES_FROM),
         Pipeline("sw-nucleotide", "exact Smith–Waterman search of nucleotide databases", "smith-waterman-nucleotide",
-                 (Slot("index.targets", "resident-targets", enabled="fast"), *_SLOTS)),
+                 (Slot("index.targets", "resident-targets", enabled="fast"), *_SLOTS), devices_from=DEVICES_FROM),
     ]
