@@ -14,8 +14,9 @@ ROOT = Path(__file__).parents[2]
 UNPICKLING = {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
 RUNNING = ("eval", "exec")
 WORDS = (*UNPICKLING, *RUNNING, "allow_pickle")
-OF_THIS_MACHINE = ("core/kernels/", "api/testing.py")
-"""Compiled kernels in the cache of a user, which only that user can write to, and the kit that tries plugins."""
+OF_THIS_MACHINE = ("core/kernels/", "cli/standby/", "api/testing.py")
+"""Compiled kernels in the cache of a user and the socket of a standby process, which only that user can get at, and the
+kit that tries plugins."""
 
 
 def test_workers_of_this_machine_listen_to_it_alone_and_to_certificates_of_the_call() -> None:

@@ -141,6 +141,16 @@ def state(number: int) -> str:
         return ""
 
 
+@pytest.fixture(autouse=True)
+def _signals_are_not_ignored() -> Iterator[None]:
+    """As commands ignore those that who began the tests ignores, in the background or by ``nohup``."""
+    usual = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler, signal.SIGQUIT: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture
 def runtime() -> Iterator[Path]:
     """A folder with a short name: those of sockets are short."""
