@@ -151,7 +151,8 @@ def _collect(text, starts, window, hashes, slots, dictionary, bounds, names):
         begin, end = np.int64(starts[n]), np.int64(len(text))
         if n + 1 < count:
             end = np.int64(starts[n + 1]) + window
-        length, slot, name = end - begin, hashes[n] & mask, -1
+        length, slot = end - begin, hashes[n] & mask
+        name: Any = -1
         while slots[slot] and name < 0:
             known = np.int64(slots[slot]) - 1
             at = np.int64(bounds[known])
@@ -186,11 +187,12 @@ def _group(dictionary, order, bounds, window, of, ends, fresh, ranks):
     Returns:
         How many ends there are; −1 if too many symbols would have to be compared.
     """
-    different, count, kept, ranked, looks = len(bounds) - 1, len(order), 0, 0, np.int64(0)
-    for name in range(different):
-        for place in range(bounds[name], bounds[name + 1]):
-            of[place] = name
-    before, length_before = np.int64(0), np.int64(-1)
+    different, count, kept, ranked, looks = len(bounds) - 1, len(order), 0, 0, 0
+    for number in range(different):
+        for at in range(bounds[number], bounds[number + 1]):
+            of[at] = number
+    before: Any = 0
+    length_before: Any = -1
     for n in range(count):
         ahead = order[min(n + _AHEAD, count - 1)]
         prefetch(of, ahead)

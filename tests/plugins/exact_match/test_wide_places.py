@@ -16,6 +16,7 @@ from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
 from seqloom.plugins.exact_match.index_cpu import SuffixArrayCpu
 from seqloom.plugins.exact_match.minimizer_index_cpu import MinimizerIndexCpu
 from seqloom.plugins.exact_match.options import MatchOptions
+from seqloom.plugins.exact_match.suffix_array import sorting_bytes
 from seqloom.testing import assert_same_hits, run_pipeline
 
 from tests.plugins.exact_match.mummer import MODES
@@ -96,3 +97,7 @@ def test_whole_queries_are_the_same(route, backend, queries, targets):
     with pytest.MonkeyPatch.context() as patch:
         widen(patch)
         assert_same_hits(narrow, run_pipeline("exact", *given_, {"both": True}, WHOLE[route], backend=backend), route)
+
+
+def test_sorting_takes_twice_the_memory_where_places_are_wide():
+    assert sorting_bytes((1 << 31) - 1) == 16 * ((1 << 31) - 1) and sorting_bytes(1 << 31) == 32 << 31
