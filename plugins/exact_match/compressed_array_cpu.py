@@ -10,7 +10,7 @@ from .compressed_array import SPARE, bit_type, smaller_symbols
 from .compressed_array_reference import CompressedArray
 from .fm_index import row_type
 from .fm_index_cpu import _sample
-from .suffix_array import SORTING
+from .suffix_array import sorting_bytes
 
 _U64 = np.uint64
 
@@ -85,7 +85,7 @@ class CompressedArrayCpu(CompressedArray):
         # Of each row some bits of its difference (4 for bases, up to 9 for residues of proteins in any order), a head
         # and a bit's number for each block, samples and marks. Before, suffixes are sorted, and turned into ranks.
         stays = int(text * (1.5 + 16 / self.options.block + 4 / self.options.sample))
-        return Footprint(host=max(SORTING * text, 9 * text + stays), stays=stays)
+        return Footprint(host=max(sorting_bytes(text), 9 * text + stays), stays=stays)
 
     def arrays(self, context: Context, text: np.ndarray, residues: Alphabet) -> dict[str, np.ndarray]:
         from seqloom.plugins.exact_match.suffix_array_cpu import suffix_array  # with kernels that who reads one spares

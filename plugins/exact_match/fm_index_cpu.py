@@ -8,7 +8,7 @@ from seqloom.core.stages import Footprint, Shape
 
 from .fm_index import CODE, ODD, SMALLER, block_shape, row_type, symbol_table
 from .fm_index_reference import FmIndex
-from .suffix_array import SORTING
+from .suffix_array import sorting_bytes
 
 _U64 = np.uint64
 
@@ -78,7 +78,7 @@ class FmIndexCpu(FmIndex):
         # The index itself: a byte a residue (bases: two bits, and a row for each that has no code), counts, suffixes
         # and marks. Before, their suffixes are sorted: text, words, order and runs of ties.
         stays = int(text * (1.25 + 240 / self.options.bucket + 4 / self.options.sample))
-        return Footprint(host=max(SORTING * text, 5 * text + stays), stays=stays)
+        return Footprint(host=max(sorting_bytes(text), 5 * text + stays), stays=stays)
 
     def arrays(self, context: Context, text: np.ndarray, residues: Alphabet, bucket: int,
                sample: int) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 
 from .index_reference import SuffixArray
-from .suffix_array import SORTING, suffix_type
+from .suffix_array import sorting_bytes, suffix_type
 from .suffix_array_cpu import suffix_array
 from .symbols import end, target_text
 
@@ -34,7 +34,7 @@ class SuffixArrayCpu(SuffixArray):
     def footprint(self, shape: Shape) -> Footprint:
         text = shape.target_residues + shape.targets + 1
         counts = 32 * 8 * (text // self.options.bucket + 1)
-        return Footprint(host=SORTING * text + counts, stays=(2 + suffix_type(text).itemsize) * text + counts)
+        return Footprint(host=sorting_bytes(text) + counts, stays=(2 + suffix_type(text).itemsize) * text + counts)
 
     def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
         assert isinstance(batch, SequenceBatch)

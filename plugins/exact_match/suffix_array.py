@@ -6,8 +6,9 @@ _SYMBOL_BITS = 5
 _PACKED = 12  # symbols in one 64-bit key
 
 
-SORTING = 16
-"""Bytes a symbol that a suffix array takes while it is made on the CPU, with the text and with what stays of it."""
+def sorting_bytes(count: int) -> int:
+    """Bytes that a suffix array takes while it is made on the CPU, with the text and what stays."""
+    return 4 * suffix_type(count).itemsize * count
 
 
 def suffix_type(count: int) -> np.dtype:

@@ -1,8 +1,8 @@
-"""Suffix arrays on the CPU: radix sort of packed words where texts repeat little, induced sorting (SA-IS) elsewhere.
+"""Suffix arrays on the CPU: radix sort of packed words where texts repeat little, phrases or induced sorting elsewhere.
 
-Both ways give the same array. Radix sort is quicker on a genome; its ties are resolved word by word and, where few are
-left, by doubling. SA-IS, which is linear whatever the text, has the repetitive ones: those of whose stretches a sample
-holds many twice, and those that leave too many ties.
+All ways give the same array. Radix sort is quicker on a genome; its ties are resolved word by word and, where few are
+left, by doubling. Repetitive texts, those of whose stretches a sample holds many twice, and those that leave too many
+ties, are cut into phrases; SA-IS, which is linear whatever the text, has those of which few phrases occur twice.
 
 Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4.
 """
@@ -13,12 +13,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from seqloom.core.classes import NamedTuple
 from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import by_threads, run_tasks
-from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.kernels.simd import prefetch
-from seqloom.plugins.common.residues_cpu import residues_of
 from seqloom.plugins.common.sort_words_cpu import (
     ROOM_AHEAD,
     insertion_sort,
@@ -29,54 +27,29 @@ from seqloom.plugins.common.sort_words_cpu import (
 
 from .suffix_array import suffix_type
 from .suffix_induction_cpu import by_induction
+from .suffix_keys_cpu import ODD, Keys, key_at, next_key
+from .suffix_phrases_cpu import Phrases
 
 _ROUNDS = 4  # words compared before doubling, at most
 _REPETITIVE = 16  # SA-IS if more than a 16th of the suffixes still tie with a neighbour
 _WINDOW = 128  # length of the stretches that tell a repetitive text; about what the rounds compare
 _SAMPLED = 8  # one stretch in 2 ** 8 is looked at
-_ODD = 0x9E3779B97F4A7C15
-_WEIGHTS = np.cumprod(np.full(_WINDOW, _ODD, np.uint64))
+_WEIGHTS = np.cumprod(np.full(_WINDOW, ODD, np.uint64))
 _LEAST_PART = 1 << 20  # symbols of a thread's part
-
-
-class Keys(NamedTuple):
-    """How suffixes become numbers: their first ``residues`` symbols as digits of this base, in ``bits`` bits.
-
-    The last symbol of the text, and what would stand behind it, counts as the greatest of the other digits: so a text
-    of four residues has base 4. Of suffixes with equal numbers those that reach the end of the text come last then, the
-    longest first: all in order of their places.
-    """
-
-    digits: np.ndarray  # u8[256]
-    leaving: np.ndarray  # u8[256]: what a symbol stands for that is in front of those of a number
-    base: int
-    residues: int
-    bits: int
-    place_bits: int  # that hold a place in the text, below those of the number
-
-    @classmethod
-    def of(cls, text: np.ndarray) -> "Keys":
-        used = residues_of(text)
-        base, residues = max(2, len(used) - 1), 1
-        place_bits = max(1, (len(text) - 1).bit_length())
-        while base ** (residues + 1) <= 1 << (64 - place_bits):
-            residues += 1
-        digits = np.zeros(256, np.uint64)
-        digits[used] = np.arange(len(used))
-        digits[used[-1]] = base - 1
-        return cls(digits, digits * np.uint64(base**residues), base, residues, (base**residues - 1).bit_length(),
-                   place_bits)
 
 
 def suffix_array(text: np.ndarray, threads: int = 1) -> np.ndarray:
     """i4[n] (i8 from 2 G on): starts of the suffixes of u8[n] ``text`` in lexicographic order.
 
-    The last symbol of the text must be greater than all others. Several threads share the radix sort; induced sorting
-    has one.
+    The last symbol of the text must be greater than all others. Several threads share the radix sort, and the places of
+    phrases; induced sorting has one.
     """
     keys, threads = Keys.of(text), max(1, min(threads, len(text) // _LEAST_PART))
     sizes, repetitive = survey(text, keys, threads)
     order = None if repetitive else _by_words(text, keys, sizes, threads)
+    if order is None:
+        phrases = Phrases.of(text, keys, threads)
+        order = phrases and phrases.suffixes(threads)
     return by_induction(text) if order is None else order
 
 
@@ -168,38 +141,23 @@ def _refined(text: np.ndarray, digits: np.ndarray, bits: int, per: int, depth: i
 
 
 @kernel
-def _key_at(text, begin, digits, base, residues):
-    """The number of the suffix at a place."""
-    number, last = np.uint64(0), np.uint64(len(text) - 1)
-    for place in range(np.uint64(begin), np.uint64(begin) + np.uint64(residues)):
-        number = number * np.uint64(base) + digits[text[min(place, last)]]
-    return number
-
-
-@inline
-def _next_key(number, text, place, digits, leaving, base, residues, last):
-    """The number of the suffix behind ``place``, from that of the one at it; ``last``: place of the last symbol."""
-    return number * np.uint64(base) + (digits[text[min(place + np.uint64(residues), last)]] - leaving[text[place]])
-
-
-@kernel
 def _survey(text, first, behind, digits, leaving, base, residues, shift, sizes, weights, sample):
     """Count the keys of some places by their bits from ``shift`` on, and hash the stretches that are drawn.
 
     Returns how many are drawn.
     """
     count, last, window = np.uint64(len(text)), np.uint64(len(text) - 1), np.uint64(len(weights))
-    number, found = _key_at(text, first, digits, base, residues), np.uint64(0)
+    number, found = key_at(text, first, digits, base, residues), np.uint64(0)
     for place in range(np.uint64(first), np.uint64(behind)):
         sizes[number >> np.uint64(shift)] += 1
-        if (number * np.uint64(_ODD)) >> np.uint64(64 - _SAMPLED) == 1 and place + window <= count:
+        if (number * np.uint64(ODD)) >> np.uint64(64 - _SAMPLED) == 1 and place + window <= count:
             if found < len(sample):
                 mixed = np.uint64(0)
                 for n in range(window):
                     mixed += weights[n] * text[place + n]
                 sample[found] = mixed
             found += np.uint64(1)
-        number = _next_key(number, text, place, digits, leaving, base, residues, last)
+        number = next_key(number, text, place, digits, leaving, base, residues, last)
     return found
 
 
@@ -210,14 +168,14 @@ def _scatter(text, first, behind, digits, leaving, base, residues, place_bits, s
     at: i8, where the next one of each bucket goes.
     """
     last = np.uint64(len(text) - 1)
-    number = _key_at(text, first, digits, base, residues)
+    number = key_at(text, first, digits, base, residues)
     for place in range(np.uint64(first), np.uint64(behind)):
         value = number >> np.uint64(shift)
         to = np.uint64(at[value])
         at[value] += 1
         words[to] = number << np.uint64(place_bits) | place
         prefetch(words, to + np.uint64(ROOM_AHEAD))
-        number = _next_key(number, text, place, digits, leaving, base, residues, last)
+        number = next_key(number, text, place, digits, leaving, base, residues, last)
 
 
 @kernel

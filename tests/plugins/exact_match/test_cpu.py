@@ -18,6 +18,7 @@ from seqloom.plugins.exact_match import (
     suffix_array_cpu,
     suffix_induction_cpu,
     suffix_names_cpu,
+    suffix_phrases_cpu,
 )
 from seqloom.plugins.exact_match.index_cpu import SuffixArrayCpu
 from seqloom.plugins.exact_match.index_reference import SuffixArray, SuffixArrayOptions
@@ -28,6 +29,7 @@ from seqloom.plugins.exact_match.options import MatchOptions
 from seqloom.plugins.exact_match.repeats_cpu import longest_matches
 from seqloom.plugins.exact_match.suffix_array_cpu import Keys, suffix_array, survey
 from seqloom.plugins.exact_match.suffix_induction_cpu import by_induction
+from seqloom.plugins.exact_match.suffix_phrases_cpu import Phrases
 from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
 
 from tests.plugins.exact_match.mummer import MODES
@@ -100,11 +102,72 @@ def test_suffixes_of_long_texts_are_sorted(build, name):
     assert order.dtype == np.int32 and is_sorted(text, order.astype(np.int64))
 
 
+def phrases_of(text: np.ndarray, threads: int = 1) -> Phrases | None:
+    """However short the text is and however often its phrases occur, but for one that has hardly any."""
+    with patch.object(suffix_phrases_cpu, "FEWEST", 2), patch.object(suffix_phrases_cpu, "_LEAST_COPIES", 1):
+        return Phrases.of(text, Keys.of(text), threads)
+
+
+def by_phrases(text: np.ndarray, threads: int = 1) -> np.ndarray:
+    phrases = phrases_of(text, threads)
+    assert phrases is not None
+    order = phrases.suffixes(threads)
+    assert order is not None
+    return order
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 20), st.integers(1, 9), st.integers(1, 600), st.integers(1, 12), st.integers(0, 30),
+       st.randoms(use_true_random=False))
+def test_suffixes_of_copies_are_sorted_by_their_phrases(symbols, pieces, unit, copies, changes, random):
+    """Copies of some pieces in any order, of which some symbols are changed, behind what the phrases begin with."""
+    parts = [[random.randrange(symbols) for _ in range(random.randint(1, unit))] for _ in range(pieces)]
+    text = [symbol for _ in range(copies * pieces) for symbol in random.choice(parts)]
+    for _ in range(changes):
+        text[random.randrange(len(text))] = random.randrange(symbols)
+    ended = np.array([*text, symbols], np.uint8)
+    phrases = phrases_of(ended)
+    if phrases is not None:
+        bounds = phrases.bounds
+        joined = [phrases.dictionary[bounds[name] : bounds[name + 1]].tolist() for name in phrases.names]
+        cut = [*(phrase[: -phrases.window] for phrase in joined[:-1]), joined[-1]]
+        assert [symbol for phrase in cut for symbol in phrase] == ended.tolist()
+        for threads in (1, 3):
+            assert by_phrases(ended, threads).tolist() == by_induction(ended).tolist()
+
+
+@pytest.mark.parametrize("symbols", [2, 4, 20])
+def test_repetitive_texts_are_sorted_by_their_phrases(symbols):
+    rng = np.random.default_rng(symbols)
+    copy = rng.integers(0, symbols, 3000)
+    copies = [np.where(rng.random(len(copy)) < 0.0005, 0, copy) for _ in range(40)]
+    text = np.append(np.concatenate(copies), symbols).astype(np.uint8)
+    with patch.object(suffix_array_cpu, "by_induction", side_effect=AssertionError):
+        assert is_sorted(text, suffix_array(text).astype(np.int64))
+
+
+@pytest.mark.parametrize("name", ["random", "one residue", "two residues"])
+def test_phrases_are_given_up_where_they_gain_nothing(name):
+    text = np.append(long_texts()[name], 18).astype(np.uint8)
+    assert Phrases.of(text, Keys.of(text)) is None
+
+
+def test_phrases_are_given_up_where_their_ends_are_alike_too_long():
+    """Phrases of a long run of one residue that no window is drawn from, with other beginnings and one end."""
+    rng = np.random.default_rng(8)
+    end = [np.zeros(3000, np.int64), rng.integers(0, 4, 200)]
+    text = np.tile(np.concatenate([part for _ in range(40) for part in (rng.integers(0, 4, 30), *end)]), 2)
+    ended = np.append(text, 4).astype(np.uint8)
+    phrases = phrases_of(ended)
+    assert phrases is not None and phrases.suffixes() is None
+    assert is_sorted(ended, suffix_array(ended).astype(np.int64))
+
+
 @pytest.mark.gold
 @pytest.mark.parametrize("build", [suffix_array, by_induction])
 def test_places_of_eight_bytes(build, monkeypatch):
     """As texts from 2 G symbols on have them."""
-    for module in (suffix_array_cpu, suffix_induction_cpu):
+    for module in (suffix_array_cpu, suffix_induction_cpu, suffix_phrases_cpu):
         monkeypatch.setattr(module, "suffix_type", lambda count: np.dtype(np.int64))
     for symbols in long_texts().values():
         text = np.append(symbols, 18).astype(np.uint8)
