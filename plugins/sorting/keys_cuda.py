@@ -6,10 +6,8 @@ merged, so that when the last one is there little is left to do. Longer ones are
 Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4.2 (prefixes chopped off and sent).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from numba import int64, uint64
 from seqloom.core.backends import current_device
 from seqloom.core.classes import NamedTuple
 from seqloom.core.cuda.driver import bytes_from
-from seqloom.core.cuda.jit import kernel
+from seqloom.core.cuda.jit import kernel, launching
 from seqloom.core.cuda.transfer import staged_transfer, to_device, to_device_made, to_host
 from seqloom.core.kernels.jit import kernel as host_kernel
 from seqloom.core.kernels.packed16 import SIMULATED
@@ -177,8 +175,9 @@ def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int, buckets: b
             codes = characters.codes(work)
 
             def make(first: int, last: int) -> None:
-                _pack_whole[(*grid(last - first), work)](characters.there, how.bits, width, first, last - first,
-                                                         codes, coding.bits, room.words.words, room.words.rows)
+                with launching:
+                    _pack_whole[(*grid(last - first), work)](characters.there, how.bits, width, first, last - first,
+                                                             codes, coding.bits, room.words.words, room.words.rows)
 
             def sort(first: int, last: int) -> int:
                 if room.buckets is None:
@@ -233,8 +232,9 @@ class _PartSort:
             return
         starts = to_device(np.array([first, last], np.int32), stream=self._stream)
         self._buckets.sort(starts, 1, bits, self._out)
-        _copy[(*grid(last - first), self._stream)](self._out.words, self._out.order, first, last - first,
-                                                   *self._there.side(0))
+        with launching:
+            _copy[(*grid(last - first), self._stream)](self._out.words, self._out.order, first, last - first,
+                                                       *self._there.side(0))
 
 
 class _Room(NamedTuple):
@@ -295,7 +295,8 @@ class DeviceKeys:
         self._codes = self._characters.codes()
         if self._characters.bits == 8:
             seen = to_device(np.zeros(256, np.uint8))
-            _mark_characters[grid(len(values))](self._characters.there, len(values), seen)
+            with launching:
+                _mark_characters[grid(len(values))](self._characters.there, len(values), seen)
             self.coding = dense_coding(to_host(seen, 256, np.uint8) > 0, shortest < longest)
             to_device(self.coding.codes, 1, self._codes)
 
@@ -309,8 +310,9 @@ class DeviceKeys:
         """Words of ``characters`` characters from ``depth`` on of the first ``total`` of ``rows``, device arrays
         both."""
         if total:
-            _pack_rows[grid(total)](self._characters.there, self._characters.bits, self._offsets, self._width, rows,
-                                    total, self._codes, self.coding.bits, characters, depth, words)
+            with launching:
+                _pack_rows[grid(total)](self._characters.there, self._characters.bits, self._offsets, self._width, rows,
+                                        total, self._codes, self.coding.bits, characters, depth, words)
 
 
 class KeySource:
@@ -379,16 +381,6 @@ def characters_of(keys: Ragged) -> int:
     return int(keys.offsets[-1] - keys.offsets[0])
 
 
-@contextmanager
-def turn() -> Iterator[None]:
-    """Sorts on one device take turns: memory that one finds free is not taken by another."""
-    with _turns.setdefault(current_device(), Lock()):
-        yield
-
-
-_turns: dict[int, Lock] = {}  # by device
-
-
 def many(keys: Ragged) -> bool:
     """Whether it is worth while to send ``keys`` to the device."""
     return LEAST <= len(keys) < _LARGEST and keys.offsets[0] < keys.offsets[-1]
@@ -396,22 +388,15 @@ def many(keys: Ragged) -> bool:
 
 def room_for(keys: Ragged, device_memory: int | None) -> int:
     """Bytes of the device for characters, beside what it takes to sort keys; less than 0 if that doesn't fit."""
+    return _memory(device_memory) - _PER_KEY * len(keys)
+
+
+def most_keys(device_memory: int | None) -> int:
+    """How many keys the device has room to sort, beside characters."""
+    return _memory(device_memory) // _PER_KEY
+
+
+def _memory(device_memory: int | None) -> int:
+    """Bytes of the device that are free, or that may be taken."""
     free = 1 << 40 if SIMULATED else int(cuda.current_context().get_memory_info()[0]) * 9 // 10
-    return min(free, free if device_memory is None else device_memory) - _PER_KEY * len(keys)
-
-
-def sorted_there(keys: Ragged, device_memory: int | None, sort: Callable[[Ragged, int], np.ndarray],
-                 ) -> np.ndarray | None:
-    """What ``sort`` makes of keys on the device; None where that isn't worth while or has no room.
-
-    Args:
-        sort: is handed the keys, and bytes for their characters.
-    """
-    if many(keys):
-        keys = replace(keys, offsets=np.ascontiguousarray(keys.offsets, np.int64),
-                       values=np.ascontiguousarray(keys.values))
-        with turn():
-            room = room_for(keys, device_memory)
-            if room >= 0:
-                return sort(keys, room)
-    return None
+    return free if device_memory is None else min(free, device_memory)

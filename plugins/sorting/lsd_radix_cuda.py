@@ -12,8 +12,9 @@ from seqloom.core.records import Ragged
 from seqloom.plugins.common.radix_cuda import DeviceWords, numbers
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range
 from seqloom.plugins.sorting import keys_cuda
-from seqloom.plugins.sorting.keys_cuda import DeviceKeys, characters_of, fill_words, sorted_there, whole_order
+from seqloom.plugins.sorting.keys_cuda import DeviceKeys, characters_of, fill_words, whole_order
 from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
+from seqloom.plugins.sorting.ranges_cuda import sorted_there
 from seqloom.plugins.sorting.threads_cpu import useful_threads
 
 
@@ -22,11 +23,11 @@ class LsdRadixCuda(LsdRadixCpu):
     backend = "cuda"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        order = sorted_there(keys, self.device_memory, self._on_device)
+        order = sorted_there(keys, self.device_memory, self.threads, self._on_device)
         return super().order(keys) if order is None else order
 
-    def _on_device(self, keys: Ragged, room: int) -> np.ndarray:
-        threads = useful_threads(self.threads, keys)
+    def _on_device(self, keys: Ragged, room: int, threads: int) -> np.ndarray:
+        threads = useful_threads(threads, keys)
         count, lengths = len(keys), length_range(keys, threads)
         at_once = whole_order(keys, lengths, threads)
         if at_once is not None:

@@ -9,8 +9,9 @@ from seqloom.core.records import Ragged
 from seqloom.plugins.common.sort_words_cpu import length_range
 from seqloom.plugins.sorting import keys_cuda
 from seqloom.plugins.sorting.buckets_cuda import BucketSort, Settled
-from seqloom.plugins.sorting.keys_cuda import KeySource, sorted_there, whole_order
+from seqloom.plugins.sorting.keys_cuda import KeySource, whole_order
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
+from seqloom.plugins.sorting.ranges_cuda import sorted_there
 from seqloom.plugins.sorting.rounds_cuda import Round, order_in_rounds
 from seqloom.plugins.sorting.threads_cpu import useful_threads
 
@@ -20,11 +21,11 @@ class MsdRadixCuda(MsdRadixCpu):
     backend = "cuda"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        order = sorted_there(keys, self.device_memory, self._on_device)
+        order = sorted_there(keys, self.device_memory, self.threads, self._on_device)
         return super().order(keys) if order is None else order
 
-    def _on_device(self, keys: Ragged, room: int) -> np.ndarray:
-        threads = useful_threads(self.threads, keys)
+    def _on_device(self, keys: Ragged, room: int, threads: int) -> np.ndarray:
+        threads = useful_threads(threads, keys)
         lengths = length_range(keys, threads)
         whole = None if self.prefix else whole_order(keys, lengths, threads, buckets=True)
         if whole is not None:
