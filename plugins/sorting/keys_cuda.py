@@ -22,9 +22,10 @@ from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.kernels.simd import prefetch
 from seqloom.core.records import Ragged
 from seqloom.plugins.common.radix_cuda import DeviceWords, cuda, grid, numbers, part_bounds, streams
-from seqloom.plugins.common.sort_words_cpu import INVALID, coding_of, dense_coding
+from seqloom.plugins.common.sort_words_cpu import INVALID, Coding, coding_of, dense_coding
 from seqloom.plugins.sorting.buckets_cuda import BucketSort, Settled
 from seqloom.plugins.sorting.character_codes import EIGHT, CharacterCodes, character_codes, fill_codes
+from seqloom.plugins.sorting.ranges_cpu import KeyRange
 
 LEAST = 1 << 16
 """Keys from which on the device is quicker than the host."""
@@ -151,22 +152,32 @@ class _Characters:
         return bool(self._strange[0])
 
 
-def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int, buckets: bool = False) -> np.ndarray | None:
-    """i4[n]: stable order of keys of one length that fit a word; None if they aren't such keys.
+def word_coding(keys: Ragged, lengths: tuple[int, int]) -> Coding | None:
+    """The coding of the first of some keys, if they have one length and fit a word so; else None.
+
+    Args:
+        lengths: of the shortest and of the longest of them.
+    """
+    if not lengths[0] or lengths[0] != lengths[1]:
+        return None
+    coding = coding_of(keys, sample=True, lengths=lengths)
+    return coding if coding.bits * lengths[0] <= 64 else None
+
+
+def whole_order(some: KeyRange, threads: int, buckets: bool = False) -> np.ndarray | None:
+    """i4[n]: rows of keys of one length that fit a word, in stable order; None if they aren't such keys.
 
     The first keys say which characters they have. Whether that is so is looked at while they are sent and sorted, so
     that nothing but the bus is waited for.
 
     Args:
-        lengths: of the shortest and of the longest of them.
         buckets: sort by the first digit first, in buckets; else by the last one first.
     """
-    count, begin, width = len(keys), int(keys.offsets[0]), lengths[0]
-    if not width or width != lengths[1]:
+    coding = word_coding(some.keys, some.lengths)
+    if coding is None:
         return None
-    coding = coding_of(keys, sample=True, lengths=lengths)
-    if coding.bits * width > 64:
-        return None
+    keys = some.copied(threads)
+    count, begin, width = len(keys), int(keys.offsets[0]), some.lengths[0]
     work, bus = streams()
     order, how, bounds = np.empty(count, np.int32), character_codes(coding), part_bounds(count)
     with _room(count, count * width, how.dtype, buckets) as room:
@@ -188,7 +199,7 @@ def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int, buckets: b
             room.words.sort_parts(bounds, parts.make_wait, make, sort, work)
             parts.download(room.words.rows, work)
         strange = characters.strange or (how.bits == 8 and to_host(codes, 257, np.uint16)[256])
-    return None if strange else order
+    return None if strange else some.rows_of(order, threads)
 
 
 class _CharacterRoom:
@@ -323,8 +334,7 @@ class KeySource:
     That is at most twice what the better way would have taken.
 
     Args:
-        keys: u1 rows.
-        lengths: of the shortest and of the longest of them.
+        some: the keys.
         threads: of the host.
         prefix: characters of a word, at most; 0 for as many as it holds.
         room: bytes of the device for characters.
@@ -333,10 +343,10 @@ class KeySource:
         coding: codes of the characters that were seen so far.
     """
 
-    def __init__(self, keys: Ragged, lengths: tuple[int, int], threads: int, prefix: int, room: int) -> None:
-        self.keys, self.threads, self.prefix = keys, threads, prefix
-        self.coding = coding_of(keys, sample=True, lengths=lengths)
-        self._lengths, self._room, self._looked_at = lengths, room, 0
+    def __init__(self, some: KeyRange, threads: int, prefix: int, room: int) -> None:
+        self.some, self.threads, self.prefix = some, threads, prefix
+        self.coding = coding_of(some.keys, sample=True, lengths=some.lengths)
+        self._size, self._room, self._looked_at = some.characters(threads), room, 0
         self._whole: DeviceKeys | None = None
 
     def pack(self, rows: Any, total: int, depth: int, characters: int, words: Any) -> bool:
@@ -349,8 +359,7 @@ class KeySource:
             Whether there are any: False if there are other codes now, so that the words may have another width.
         """
         if self._whole is None and not self._send_whole(total):
-            here = to_host(rows, total, np.int32, self.threads) if depth else np.empty(0, np.int32)
-            return self._chop(here, total, depth, characters, words)
+            return self._chop(self._rows(rows, total, depth), total, depth, characters, words)
         assert self._whole is not None
         if self.coding is not self._whole.coding:
             self.coding = self._whole.coding
@@ -359,26 +368,25 @@ class KeySource:
         return True
 
     def _send_whole(self, total: int) -> bool:
-        size = characters_of(self.keys)
         self._looked_at += _LOOK * total
-        if self._looked_at < size or size > self._room:
+        if self._looked_at < self._size or self._size > self._room:
             return False
-        self._whole = DeviceKeys(self.keys, self._lengths, self.threads)
+        self._whole = DeviceKeys(self.some.copied(self.threads), self.some.lengths, self.threads)
         return True
 
+    def _rows(self, rows: Any, total: int, depth: int) -> np.ndarray:
+        """i4: rows of all keys of those that ``pack`` is asked for; none if these are all."""
+        if depth:
+            return self.some.rows_of(to_host(rows, total, np.int32, self.threads), self.threads)
+        return np.empty(0, np.int32) if self.some.rows is None else self.some.rows
+
     def _chop(self, rows: np.ndarray, total: int, depth: int, characters: int, words: Any) -> bool:
-        strange = np.zeros(1, np.uint8)
-        given = (self.keys.values, self.keys.offsets, self.coding.codes, self.coding.bits, characters, depth, rows,
-                 strange)
+        keys, strange = self.some.keys, np.zeros(1, np.uint8)
+        given = (keys.values, keys.offsets, self.coding.codes, self.coding.bits, characters, depth, rows, strange)
         to_device_made(fill_words, given, words, 0, total, self.threads)
         if strange[0]:
-            self.coding = coding_of(self.keys, self.threads, lengths=self._lengths)
+            self.coding = coding_of(keys, self.threads, lengths=self.some.lengths)
         return not strange[0]
-
-
-def characters_of(keys: Ragged) -> int:
-    """How many characters keys have together."""
-    return int(keys.offsets[-1] - keys.offsets[0])
 
 
 def many(keys: Ragged) -> bool:
@@ -386,9 +394,9 @@ def many(keys: Ragged) -> bool:
     return LEAST <= len(keys) < _LARGEST and keys.offsets[0] < keys.offsets[-1]
 
 
-def room_for(keys: Ragged, device_memory: int | None) -> int:
+def room_for(some: KeyRange, device_memory: int | None) -> int:
     """Bytes of the device for characters, beside what it takes to sort keys; less than 0 if that doesn't fit."""
-    return _memory(device_memory) - _PER_KEY * len(keys)
+    return _memory(device_memory) - _PER_KEY * len(some)
 
 
 def most_keys(device_memory: int | None) -> int:

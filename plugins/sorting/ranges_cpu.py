@@ -9,7 +9,7 @@ Source: W. D. Frazer & A. C. McKellar, "Samplesort: a sampling approach to minim
 """
 
 import numpy as np
-from seqloom.core.classes import NamedTuple
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.engine.threads import by_threads
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Ragged
@@ -33,6 +33,45 @@ class Ranges(NamedTuple):
         """First place and the one behind the last of each range that isn't in order as it stands."""
         bounds = self.starts.tolist()
         return [(first, last) for first, last in zip(bounds[::2], bounds[1::2], strict=True) if last - first > 1]
+
+
+@dataclass(frozen=True, eq=False)
+class KeyRange:
+    """Some keys, or all of them.
+
+    Attributes:
+        keys: all of them, u1 rows with i8 offsets.
+        lengths: of the shortest and of the longest of all.
+        rows: i4, those that are meant, ascending; None for all.
+    """
+
+    keys: Ragged
+    lengths: tuple[int, int]
+    rows: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys) if self.rows is None else len(self.rows)
+
+    def characters(self, threads: int) -> int:
+        """How many they have together."""
+        keys, rows = self.keys, self.rows
+        if rows is None:
+            return int(keys.offsets[-1] - keys.offsets[0])
+        return sum(by_threads(threads, 0, len(rows), lambda _, first, last: _characters(keys.offsets, rows, first,
+                                                                                        last)))
+
+    def copied(self, threads: int) -> Ragged:
+        """The keys one behind the other: where some are meant, a copy."""
+        return self.keys if self.rows is None else taken(self.keys, self.rows, threads)
+
+    def rows_of(self, places: np.ndarray, threads: int) -> np.ndarray:
+        """Rows of all keys of some of these, i4 both."""
+        rows = self.rows
+        if rows is None:
+            return places
+        out = np.empty(len(places), np.int32)
+        by_threads(threads, 0, len(places), lambda _, first, last: _rows_of(rows, places, first, last, out))
+        return out
 
 
 @kernel
@@ -94,9 +133,9 @@ def _copy_keys(values, offsets, rows, first, last, at, values_out, offsets_out):
 
 
 @kernel
-def _follow(rows, order, first, last, out):
+def _rows_of(rows, places, first, last, out):
     for n in range(first, last):
-        out[n] = rows[order[n]]
+        out[n] = rows[places[n]]
 
 
 def ranges_of(keys: Ragged, wanted: int, threads: int) -> Ranges:
@@ -136,8 +175,3 @@ def taken(keys: Ragged, rows: np.ndarray, threads: int) -> Ragged:
                                                                         begins[n], values, offsets))
     return Ragged(offsets, values, width=keys.width)
 
-
-def follow(rows: np.ndarray, order: np.ndarray, threads: int) -> None:
-    """Put rows in an order of them, where they stand."""
-    before = rows.copy()
-    by_threads(threads, 0, len(rows), lambda _, first, last: _follow(before, order, first, last, rows))

@@ -176,7 +176,7 @@ class Round(NamedTuple):
 
 def order_in_rounds(source: KeySource, longest: int, sort: Callable[[Round], None],
                     width: Callable[[OpenKeys, int], int], least: int) -> np.ndarray:
-    """i4[n]: stable order of keys.
+    """i4[n]: rows of keys in stable order.
 
     Args:
         longest: the length of the longest one.
@@ -184,8 +184,8 @@ def order_in_rounds(source: KeySource, longest: int, sort: Callable[[Round], Non
         width: how many bits a round's words may have, of so many.
         least: fewer open keys are left to the host.
     """
-    keys, threads = source.keys, source.threads
-    open_, depth = OpenKeys(len(keys)), 0
+    some, threads = source.some, source.threads
+    open_, depth = OpenKeys(len(some)), 0
     while open_.count and depth < longest and (depth == 0 or open_.count >= least):
         coding = source.coding
         per = min(source.prefix or coding.per, max(1, width(open_, 64) // coding.bits), longest - depth, coding.per)
@@ -194,11 +194,12 @@ def order_in_rounds(source: KeySource, longest: int, sort: Callable[[Round], Non
         sort(Round(open_, per * coding.bits, (1 << coding.bits) - 1 if coding.ended else 0))
         depth += per
         open_.keep_tied()
-    order = to_host(open_.order, len(keys), np.int32, threads)
+    order = some.rows_of(to_host(open_.order, len(some), np.int32, threads), threads)
     if open_.count and depth < longest:
         places, rows = (to_host(array, open_.count, np.int32) for array in (open_.places, open_.there.rows))
         starts = to_host(open_.starts, open_.segments + 1, np.int32)
-        order[places] = _sorted_by_host(keys, longest, depth, rows, starts, threads)
+        rows = some.rows_of(rows, threads)
+        order[places] = _sorted_by_host(some.keys, longest, depth, rows, starts, threads)
     return order
 
 

@@ -4,13 +4,12 @@ import numpy as np
 from seqloom.core.cuda.jit import launching
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import radix_cuda as radix
-from seqloom.plugins.common.sort_words_cpu import length_range
 from seqloom.plugins.sorting.keys_cuda import KeySource
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
+from seqloom.plugins.sorting.ranges_cpu import KeyRange
 from seqloom.plugins.sorting.ranges_cuda import sorted_there
 from seqloom.plugins.sorting.rounds_cuda import OpenKeys, Round, join_segments, order_in_rounds, settle_all
 from seqloom.plugins.sorting.segment_radix_reference import SegmentRadix
-from seqloom.plugins.sorting.threads_cpu import useful_threads
 
 
 class SegmentRadixCuda(SegmentRadix):
@@ -25,10 +24,8 @@ class SegmentRadixCuda(SegmentRadix):
         on_host.threads = self.threads
         return on_host.order(keys)
 
-    def _on_device(self, keys: Ragged, room: int, threads: int) -> np.ndarray:
-        threads = useful_threads(threads, keys)
-        lengths = length_range(keys, threads)
-        return order_in_rounds(KeySource(keys, lengths, threads, self.prefix, room), lengths[1], _sort, _width, 0)
+    def _on_device(self, some: KeyRange, room: int, threads: int) -> np.ndarray:
+        return order_in_rounds(KeySource(some, threads, self.prefix, room), some.lengths[1], _sort, _width, 0)
 
 
 def _bits(open_: OpenKeys) -> int:

@@ -156,6 +156,7 @@ radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, keys_cuda.LEAST = 5, 2, 4
 rng = np.random.default_rng(5)
 kinds = {{
     "one length": [rng.choice(np.frombuffer(b"ACGT", np.uint8), 3).tobytes() for _ in range(90)],
+    "several words": [b"A" * 9 + rng.choice(np.frombuffer(b"ACGTNRYKM", np.uint8), 12).tobytes() for _ in range(70)],
     "any length": [rng.choice(np.frombuffer(b"AB", np.uint8), n).tobytes() for n in rng.integers(0, 5, 60)],
     "most are equal": [b"CC" if common else b"ABCDEFGHIJ"[n % 9 : n % 9 + 2] for n, common in enumerate(
         rng.random(90) < 0.8)],
@@ -171,9 +172,10 @@ def on_device(number):
 
 
 resident_cuda.on_device, ranges_cuda.device_count = on_device, lambda: devices
+shared, ranges_cuda.shared = ranges_cuda.shared, lambda whole: True
 sorter = {sorter}()
 whole = sorter._on_device
-sorter._on_device = lambda keys, room, threads: sizes.append(len(keys)) or whole(keys, room, threads)
+sorter._on_device = lambda some, room, threads: sizes.append(len(some)) or whole(some, room, threads)
 sorter.threads = 2
 
 
@@ -200,6 +202,13 @@ for devices in (1, 2):  # of which each has room for so many keys
 check("most are equal", 1000, 30 * 64, 30)
 check("all are equal", 1000, 30 * 64, 0)
 check("one length", 20, 5 * 64, 0)  # which aren't worth while
+ranges_cuda.shared = shared  # not those that fit a word
+check("one length", 20, None, 90)
+check("several words", 20, None, 60)
+keys_cuda._LOOK = 0  # words are chopped off by the host
+check("several words", 20, None, 60)
+check("any length", 20, None, 50)
+assert len(sizes) == 2
 print("equal")
 """
 

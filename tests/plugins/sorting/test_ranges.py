@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.records import Ragged
 from seqloom.plugins.sorting import ranges_cpu
-from seqloom.plugins.sorting.ranges_cpu import Ranges, follow, ranges_of, taken
+from seqloom.plugins.sorting.ranges_cpu import KeyRange, Ranges, ranges_of, taken
 
 strings = st.sampled_from([b"\x00\xff", b"ACGT", bytes(range(256))]).flatmap(lambda characters: st.lists(
     st.lists(st.sampled_from(characters), max_size=6).map(bytes), min_size=1, max_size=60))
@@ -77,7 +77,12 @@ def test_more_ranges_than_a_byte_can_number(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(checked(rows, ranges_of(keys_of(rows), 300, 2))) > 511
 
 
-def test_rows_follow_an_order() -> None:
-    rows = np.array([9, 4, 7, 1], np.int32)
-    follow(rows, np.array([3, 1, 0, 2]), 2)
-    assert rows.tolist() == [1, 4, 9, 7]
+@pytest.mark.parametrize("width", [0, 2])
+def test_some_keys_and_all(width: int) -> None:
+    keys = Ragged.even(np.arange(8, dtype=np.uint8).reshape(4, 2)) if width else keys_of([b"ab", b"cd", b"ef", b"gh"])
+    some, places = KeyRange(keys, (2, 2), np.array([1, 3], np.int32)), np.array([1, 0, 1], np.int32)
+    assert len(some) == 2 and some.characters(2) == 4 and some.rows_of(places, 2).tolist() == [3, 1, 3]
+    assert [key.tolist() for key in some.copied(2)] == [keys[1].tolist(), keys[3].tolist()]
+    whole = KeyRange(keys, (2, 2))
+    assert len(whole) == 4 and whole.characters(2) == 8 and whole.rows_of(places, 2) is places
+    assert whole.copied(2) is keys
