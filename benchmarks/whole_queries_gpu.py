@@ -7,8 +7,8 @@ reads are 100 bases of them, three in ten with an error. Times are wall seconds 
 reads in the host's memory to all places there, kernels compiled and the index on the device before; in parts, with the
 parts of the index copied anew. Draws charts of reads a second by size of the reference, by number and length of the
 reads, and, as the model predicts and as it is, by the share of the memory that a part of the index has. Back ends and
-splits are held to the same places; then matches of the two genomes are, on both. Where there are several devices,
-reads a second by their number are drawn too.
+splits are held to the same places; then matches of the two genomes are, and reads of 36 bases that may differ in up to
+three, on both. Where there are several devices, reads a second by their number are drawn too.
 """
 
 import argparse
@@ -28,6 +28,8 @@ from seqloom.plugins.exact_match import fm_search_cuda, partition_cuda
 from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
 from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
 from seqloom.plugins.exact_match.fm_seed_cuda import FmMatchesCuda
+from seqloom.plugins.exact_match.near_seed_cpu import NearQueriesCpu
+from seqloom.plugins.exact_match.near_seed_cuda import NearQueriesCuda
 from seqloom.plugins.exact_match.options import MatchOptions
 from seqloom.plugins.exact_match.partition import ORDERS, Split, seconds
 from seqloom.plugins.exact_match.partition_cuda import Room
@@ -207,6 +209,21 @@ class Bench:
         say("planned", f"{memory:,} bytes", dict(context.counters))
 
 
+    def near(self, queries: SequenceBatch) -> None:
+        """Reads that may differ in a few residues, on both back ends; then with memory for a part of the index."""
+        strands = both_strands(queries)
+        for mismatches in range(4):
+            for memory in (None, self.index.nbytes // 2):
+                context = self.context(queries, device_memory=memory)
+                options = NearQueriesCuda.Options(mismatches=mismatches)
+                times, _, found = zip(*(least(partial(stage(options).places, context, strands))
+                                        for stage in (NearQueriesCpu, NearQueriesCuda)), strict=True)
+                same(*found)
+                say(f"{mismatches} other residues, memory {memory}", f"{len(queries):,} reads",
+                    f"{sum(len(places) for _, places in found[0]):,} places",
+                    f"cpu, threads: {self.threads}: {times[0]:.3f} s", f"cuda: {times[1]:.3f} s")
+
+
 def compare_matches(threads: int) -> None:
     """Maximal matches of the two genomes, on both back ends."""
     one, other = (SequenceBatch.of(NUCLEOTIDE, [residues]) for residues in bases())
@@ -258,6 +275,7 @@ def main() -> None:
     what = f"{arguments.reads:,} reads of {_LENGTH} bases, both strands"
     save_chart(folder / "reads_by_reference.svg", what, "residues of the reference", "reads per second", series)
     compare_matches(arguments.threads)
+    benches[0].near(reads_of(benches[0].targets, arguments.reads // 10, generator, 36))
     parted_matches(benches[0], arguments.threads)
     middle, largest = benches[len(benches) // 2], benches[-1]
     largest.planned(reads_of(largest.targets, arguments.reads, generator), largest.index.nbytes // 2)

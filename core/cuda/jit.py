@@ -22,8 +22,9 @@ from ..user_cache import Unsafe, check_safe, kernel_cache, refuse, trusted_owner
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Kernels are small where their work is: nobody who searches can do anything about it. It may be said in bold type.
 warnings.filterwarnings("ignore", r".*Grid size \d+ will likely result in GPU under-utilization")
-launching = threading.Lock()
-"""Held by whoever starts a kernel: two threads don't load one at a time, and the simulator runs one at a time."""
+launching = threading.RLock()
+"""Held by whoever starts a kernel: two threads don't load one at a time, and the simulator runs one at a time. Whoever
+holds it may call what does so, too."""
 
 
 _ALWAYS_SHARED, _MOST_SHARED = 48 << 10, 227 << 10

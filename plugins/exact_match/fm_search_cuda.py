@@ -13,13 +13,16 @@ from weakref import ref
 
 import numpy as np
 from numba import cuda as _cuda
+from numba import int64, uint64
 from seqloom.core.backends import device_count, on_device, simulated
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.transfer import to_device
+from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.plugins.exact_match import fm_search_cpu as host
 
 from .fm_index import IndexPart
 from .fm_seed_cpu import codes_of
+from .symbols import NEVER
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 
@@ -50,6 +53,46 @@ FUNCTIONS = device_functions(
     host.mapped_base, host._mapped_byte, host._odd_before, host.is_plain, host._odd_inside, host.mapped, host.extended,
     host.symbol_before, host.locate, host.shared, count_bits=count_bits)
 """The host's look-ups as device functions."""
+_is_plain, _mapped_base, _extended = FUNCTIONS["is_plain"], FUNCTIONS["mapped_base"], FUNCTIONS["extended"]
+_NEVER = int(NEVER)
+
+
+@cuda.jit(device=True)
+def backward(symbols, blocks, odd_rows, shift, packed, codes, query, begin, end):
+    """Backward search for places begin … end − 1 of a query, u8 both: the first row, the one behind the last, and the
+    place that the search came to. There are no rows if the text lacks what stands from this place on."""
+    low, high, place = uint64(0), uint64(symbols[len(symbols) - 1, 0]), end
+    while low < high and place > begin:
+        place -= uint64(1)
+        symbol = query[place]
+        code = codes[symbol]
+        if symbol == _NEVER:
+            high = low
+        elif _is_plain(blocks, shift, code, low, high):
+            low = _mapped_base(blocks, shift, code, low)
+            high = _mapped_base(blocks, shift, code, high)
+        else:
+            low, high = _extended(symbols, blocks, odd_rows, shift, packed, uint64(symbol), low, high)
+    return low, high, place
+
+
+@cuda.jit(device=True)
+def range_of(bounds, ranges, row):
+    """Which of some ranges of rows has a row; bounds: i8[ranges + 1], rows of the ranges before each."""
+    low, high = int64(0), int64(ranges)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if bounds[middle] <= row:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def grid(count: int, threads: int) -> tuple[int, int]:
+    """Blocks and threads for ``count`` things, one for each thread."""
+    threads = 4 if SIMULATED else threads
+    return -(-count // threads), threads
 
 
 class Layout(NamedTuple):

@@ -29,13 +29,13 @@ from seqloom.plugins.exact_match import fm_seed_cpu as host
 
 from . import partition_cuda
 from .fm_index import KIND, IndexPart, tables_of
-from .fm_search_cuda import FUNCTIONS, DeviceTables, Layout, cuda, device_functions
+from .fm_search_cuda import FUNCTIONS, DeviceTables, Layout, backward, cuda, device_functions, grid
 from .fm_seed_cpu import FmMatchesCpu, _all_at, _cover
 from .parted_matches import crossing_matches, joined_matches, whole_matches
 from .partition import Costs, Split
 from .partition_cuda import Lane, Partition, PartSearch, QueryPart, Room, machine_costs
 from .seed_reference import Strand
-from .symbols import NEVER, target_text
+from .symbols import target_text
 
 _THREADS = 64
 _PARTS = 1 << 17  # of a query that are searched at a time, at most
@@ -45,8 +45,6 @@ OVERLAP = 1 << 16
 """Residues that a part of the index reaches into the next, at least."""
 
 _search = device_functions(host._longest, host._put, host._cover, host._all_at, host._search, **FUNCTIONS)["_search"]
-_is_plain, _mapped_base, _extended = FUNCTIONS["is_plain"], FUNCTIONS["mapped_base"], FUNCTIONS["extended"]
-_NEVER = int(NEVER)
 _U64 = np.uint64
 
 
@@ -79,19 +77,7 @@ def _occur(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, text
     n = chosen[n]
     start, found, room = bounds[n], ends[n], ends[n + 1]
     while start < bounds[n + 1] and start + length <= uint64(len(query)):
-        place = start + length
-        low, high = uint64(0), uint64(symbols[len(symbols) - 1, 0])
-        while low < high and place > start:
-            place -= uint64(1)
-            symbol = query[place]
-            code = codes[symbol]
-            if symbol == _NEVER:
-                high = low
-            elif _is_plain(blocks, shift, code, low, high):
-                low = _mapped_base(blocks, shift, code, low)
-                high = _mapped_base(blocks, shift, code, high)
-            else:
-                low, high = _extended(symbols, blocks, odd_rows, shift, packed, uint64(symbol), low, high)
+        low, high, place = backward(symbols, blocks, odd_rows, shift, packed, codes, query, start, start + length)
         if low < high:
             if found < room:
                 out[found, 0], out[found, 1], out[found, 2] = start, low, high
@@ -191,7 +177,7 @@ class _Search(PartSearch):
             starts = np.clip(ends - counts - before, 0, total)
             some = np.where((np.arange(count) >= begin) & (np.arange(count) < behind), counts, 0)
             if total:
-                out, (blocks, threads) = lane.table("rows", total), _grid(count)
+                out, (blocks, threads) = lane.table("rows", total), grid(count, _THREADS)
                 with launching:
                     _gather[blocks, threads, lane.work](first, _FIRST, lane.send("some", some),
                                                         lane.send("starts", starts), out)
@@ -204,7 +190,7 @@ class _Search(PartSearch):
     def _searched(self, lane: Lane, given: tuple[Any, ...], bounds: Any, chosen: np.ndarray, ends: np.ndarray,
                   out: Any) -> None:
         """Search some parts, whose matches go to ``out`` as far as there is room before the end of each."""
-        blocks, threads = _grid(len(chosen))
+        blocks, threads = grid(len(chosen), _THREADS)
         counts = lane.array("counts", len(ends) - 1, np.int64)
         with launching:
             type(self).search[blocks, threads, lane.work](*given, bounds, lane.send("chosen", chosen), self._unique,
@@ -237,11 +223,6 @@ class _RangeSearch(_Search):
             return with_capacity(launch, (stop - begin) // 16 + 1024)
 
         return np.concatenate([rows[:0], *run_tasks(self.threads, some, list(pairwise(bounds.tolist())))])
-
-
-def _grid(count: int) -> tuple[int, int]:
-    threads = 4 if SIMULATED else _THREADS
-    return -(-count // threads), threads
 
 
 class FmMatchesCuda(FmMatchesCpu):

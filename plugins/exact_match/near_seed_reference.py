@@ -13,14 +13,13 @@ from .extend_reference import MatchesAsTheyAre
 from .fm_seed_reference import text_starts
 from .seed_reference import Strand, strand_of
 from .symbols import rejected, target_text
-from .whole_seed_reference import WholeQueries
+from .whole_seed_reference import QueryOptions, WholeQueries
 
 
 @dataclass(frozen=True)
-class NearQueryOptions:
+class NearQueryOptions(QueryOptions):
     """What may be asked."""
 
-    longest: int = option(100_000, "residues that a query has at most", minimum=1)
     mismatches: int = option(1, "residues of a query that may differ", minimum=0, maximum=3)
 
 

@@ -47,6 +47,7 @@ def seqloom_stages() -> list[Deferred]:
         "whole-queries cuda": "whole_seed_cuda.WholeQueriesCuda",
         "near-queries reference": "near_seed_reference.NearQueries",
         "near-queries cpu": "near_seed_cpu.NearQueriesCpu",
+        "near-queries cuda": "near_seed_cuda.NearQueriesCuda",
         "near-matches reference": "near_seed_reference.NearMatches",
         "near-matches cpu": "near_seed_cpu.NearMatchesCpu",
         "minimizer-index reference": "minimizer_index_reference.MinimizerIndex",

@@ -8,6 +8,7 @@ the thesis: which leaves room for more than twice as much text. A table of the r
 take longer to make than all look-ups.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -18,22 +19,19 @@ from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel, launching
 from seqloom.core.cuda.transfer import to_host
 from seqloom.core.engine.threads import run_tasks
-from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.stages import LARGE_BATCH, Footprint, Shape
 
 from . import partition_cuda
 from .fm_index import IndexPart
-from .fm_search_cuda import FUNCTIONS, DeviceTables, Layout, cuda
+from .fm_search_cuda import FUNCTIONS, DeviceTables, Layout, backward, cuda, grid, range_of
 from .partition import Costs, Split
 from .partition_cuda import Lane, Partition, PartSearch, QueryPart, Room, machine_costs
 from .seed_reference import Strand
-from .symbols import NEVER
 from .whole_seed_cpu import WholeQueriesCpu, located
+from .whole_seed_reference import WholeQueries
 
 _THREADS = 128
-_NEVER = int(NEVER)
-_is_plain, _mapped_base = FUNCTIONS["is_plain"], FUNCTIONS["mapped_base"]
-_extended, _locate = FUNCTIONS["extended"], FUNCTIONS["locate"]
+_locate = FUNCTIONS["locate"]
 
 
 @kernel()
@@ -48,23 +46,10 @@ def _search(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, tex
     if number >= count:
         return
     first = uint64(starts[number] - begin)
-    place = first + uint64(lengths[number])
-    low, high = uint64(0), uint64(symbols[len(symbols) - 1, 0])
-    if place == first:
-        high = uint64(0)
-    while low < high and place > first:
-        place -= uint64(1)
-        symbol = query[place]
-        code = codes[symbol]
-        if symbol == _NEVER:
-            high = low
-        elif _is_plain(blocks, shift, code, low, high):
-            low = _mapped_base(blocks, shift, code, low)
-            high = _mapped_base(blocks, shift, code, high)
-        else:
-            low, high = _extended(symbols, blocks, odd_rows, shift, packed, uint64(symbol), low, high)
+    low, high, _ = backward(symbols, blocks, odd_rows, shift, packed, codes, query, first,
+                            first + uint64(lengths[number]))
     lows[number] = low
-    sizes[number] = int64(high - low) if low < high else int64(0)
+    sizes[number] = int64(high - low) if low < high and lengths[number] > 0 else int64(0)
 
 
 @kernel()
@@ -78,16 +63,10 @@ def _place(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, text
     if n >= count:
         return
     row = begin + n
-    low, high = int64(0), int64(queries)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if bounds[middle] <= row:
-            low = middle
-        else:
-            high = middle
+    number = range_of(bounds, queries, row)
     fm = (symbols, blocks, odd_rows, shift, packed, samples, marks)
-    numbers[n] = low
-    places[n] = int64(_locate(fm, uint64(lows[low]) + uint64(row - bounds[low])))
+    numbers[n] = number
+    places[n] = int64(_locate(fm, uint64(lows[number]) + uint64(row - bounds[number])))
 
 
 class _Search(PartSearch):
@@ -106,7 +85,7 @@ class _Search(PartSearch):
                 queries: QueryPart) -> tuple[np.ndarray, np.ndarray]:
         count, begin = queries.last - queries.first, self.span(queries)[0]
         lows, sizes = (lane.array(name, count, np.int64) for name in ("lows", "sizes"))
-        blocks, threads = _grid(count)
+        blocks, threads = grid(count, _THREADS)
         with launching:
             _search[blocks, threads, lane.work](*there, sent["query"], begin, sent["starts"], sent["lengths"], count,
                                                 lows, sizes)
@@ -128,11 +107,11 @@ class _Search(PartSearch):
         for begin in range(0, int(bounds[-1]), self.room.rows):
             count = min(self.room.rows, int(bounds[-1]) - begin)
             filled = [lane.array(name, count, np.int64) for name in ("numbers", "places")]
-            blocks, threads = _grid(count)
+            blocks, threads = grid(count, _THREADS)
             with launching:
                 _place[blocks, threads, lane.work](*there, lows, bounds_there, len(sizes), begin, count, *filled)
             found.append([to_host(array, count, np.int64, self.threads, lane.work) for array in filled])
-        return _joined([numbers for numbers, _ in found]), _joined([places for _, places in found])
+        return joined([numbers for numbers, _ in found]), joined([places for _, places in found])
 
     def _places_on_host(self, part: IndexPart, lows: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same, from the host's suffixes."""
@@ -146,7 +125,7 @@ class _Search(PartSearch):
             return numbers + first, places
 
         found = run_tasks(self.threads, some, [task for task in pairwise(bounds) if task[0] < task[1]])
-        return _joined([numbers for numbers, _ in found]), _joined([places for _, places in found])
+        return joined([numbers for numbers, _ in found]), joined([places for _, places in found])
 
 
 class _RangeSearch(_Search):
@@ -155,19 +134,31 @@ class _RangeSearch(_Search):
     layout = Layout(places=False)
 
 
-class WholeQueriesCuda(WholeQueriesCpu):
-    __doc__ = WholeQueriesCpu.__doc__
+class QueriesOnDevices(WholeQueries):
+    """What stages that look up queries as a whole have in common; to be named before what they do on the CPU.
+
+    Their searches give numbers of queries in the batch and places in the text, i8 both.
+    """
+
     backend = "cuda"
     batch_residues = LARGE_BATCH
 
+    @abstractmethod
+    def search(self) -> type[PartSearch]:
+        """Looks up a part of the queries in a part of the index."""
+
+    @abstractmethod
+    def what(self) -> str:
+        """Is looked up: costs of different things are kept apart."""
+
     def footprint(self, shape: Shape) -> Footprint:
-        text = shape.target_residues + shape.targets
+        text, search = shape.target_residues + shape.targets, self.search()
         # On the device, the least that it can do with: the smallest part of the index, and the longest query, twice.
         residues = min(text, max(partition_cuda.LEAST_RESIDUES, shape.longest_query)) + 2 * shape.longest_query
         # On the host, residues and text too, of which the index is made anew in parts where it doesn't fit.
-        return Footprint(host=16 * shape.query_residues + 64 * shape.queries + 2 * text,
-                         device=2 * (4 * residues + 2 * shape.longest_query + 2 * _Search.query_bytes
-                                     + partition_cuda.SLACK))
+        return Footprint(host=16 * shape.query_residues + 64 * shape.queries + (2 + 2 * search.layout.text) * text,
+                         device=2 * ((4 + search.layout.text) * residues + 2 * shape.longest_query
+                                     + 2 * search.query_bytes + partition_cuda.SLACK))
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
         if not len(context.queries):
@@ -179,12 +170,11 @@ class WholeQueriesCuda(WholeQueriesCpu):
     def partition(self, context: Context, strands: Sequence[Strand], room: Room | None = None) -> Partition:
         """Of a search; parts of the index have the longest query in common at least."""
         overlap = 1 << int(context.queries.lengths.max()).bit_length()
-        return Partition(context, strands, self._search(), overlap, room)
+        return Partition(context, strands, self.search(), overlap, room)
 
     def costs(self, context: Context) -> Costs:
         """Of this machine."""
-        what = f"places on the {self.options.places}"
-        return machine_costs(context, self.options.costs, what, _Search.query_bytes, self.looked_up)
+        return machine_costs(context, self.options.costs, self.what(), self.search().query_bytes, self.looked_up)
 
     def looked_up(self, context: Context, strands: Sequence[Strand], parts: list[IndexPart], split: Split,
                   room: Room | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -192,24 +182,26 @@ class WholeQueriesCuda(WholeQueriesCpu):
         partition = self.partition(context, strands, room or Room(1 << 62, partition_cuda.MOST_ROWS))
         return _by_strand(partition.met(split, parts), strands)
 
-    def _search(self) -> type[PartSearch]:
+
+class WholeQueriesCuda(QueriesOnDevices, WholeQueriesCpu):
+    __doc__ = WholeQueriesCpu.__doc__
+
+    def search(self) -> type[PartSearch]:
         return _Search if self.options.places == "device" else _RangeSearch
+
+    def what(self) -> str:
+        return f"places on the {self.options.places}"
 
 
 def _by_strand(found: list[tuple[QueryPart, IndexPart, tuple[np.ndarray, np.ndarray]]],
                strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
-    return [(_joined([numbers for part, _, (numbers, _) in found if part.strand == n]),
-             _joined([places for part, _, (_, places) in found if part.strand == n])) for n in range(len(strands))]
+    return [(joined([numbers for part, _, (numbers, _) in found if part.strand == n]),
+             joined([places for part, _, (_, places) in found if part.strand == n])) for n in range(len(strands))]
 
 
-def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     """i8[n]: the parts one behind the other; the only one as it is."""
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def _grid(count: int) -> tuple[int, int]:
-    threads = 4 if SIMULATED else _THREADS
-    return -(-count // threads), threads
-
-
-__all__ = ["WholeQueriesCuda"]
+__all__ = ["QueriesOnDevices", "WholeQueriesCuda"]

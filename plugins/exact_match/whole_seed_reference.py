@@ -17,20 +17,26 @@ from .seed_reference import Strand, in_order, seeds_of, strand_of, strands_toget
 
 
 @dataclass(frozen=True)
-class WholeQueryOptions:
-    """What may be asked."""
+class QueryOptions:
+    """What may be asked of all that looks up queries as a whole."""
 
     longest: int = option(100_000, "residues that a query has at most", minimum=1)
     costs: str = option("kept", "of a device, by which work that exceeds its memory is cut: kept (measured once), "
                         "anew, or nanoseconds to look up and to copy a byte, as 0.03,0.02")
-    places: str = option("device", "where a device's rows become places: device, or host, which leaves the device's "
-                         "memory to the transform alone: for texts of more than twice the size", choices=PLACES)
 
     def check(self) -> None:
         if self.costs not in ("kept", "anew"):
             from .partition import given
 
             given(self.costs)
+
+
+@dataclass(frozen=True)
+class WholeQueryOptions(QueryOptions):
+    """What may be asked."""
+
+    places: str = option("device", "where a device's rows become places: device, or host, which leaves the device's "
+                         "memory to the transform alone: for texts of more than twice the size", choices=PLACES)
 
 
 class WholeQueries(SeedStage):

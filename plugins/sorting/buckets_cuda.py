@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import int32, int64, uint64
 from seqloom.core.classes import NamedTuple
-from seqloom.core.cuda.jit import kernel
+from seqloom.core.cuda.jit import kernel, launching
 from seqloom.core.cuda.transfer import clear, to_device, to_host
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.kernels.unroll import specialise
@@ -189,13 +189,13 @@ class BucketSort:
         small, whole = settle_kernels(out.words is not None)
         given = out.given(self._there.words)
         clear(self._found, 2, self._stream)
-        self._start(_list_buckets, -(-buckets // _LISTING), _LISTING)(starts, buckets, SMALL, self._small, self._large,
-                                                                      self._found)
+        self._start(_list_buckets, -(-buckets // _LISTING), _LISTING, starts, buckets, SMALL, self._small, self._large,
+                    self._found)
         side, level, (few, large) = 0, 0, self._listed()
         while True:
             if few:
-                self._start(small, -(-few // _GROUPS), _GROUP * _GROUPS)(*self._there.side(side), self._small, few,
-                                                                         *given)
+                self._start(small, -(-few // _GROUPS), _GROUP * _GROUPS, *self._there.side(side), self._small, few,
+                            *given)
             if not len(large):
                 return
             level += 1
@@ -209,10 +209,11 @@ class BucketSort:
                 self._move(cut, blocks, side, shift)
                 side += 1
             if not shift:
-                self._start(whole, blocks, 1 << radix.BITS)(*self._there.side(side), cut, *given)
+                self._start(whole, blocks, 1 << radix.BITS, *self._there.side(side), cut, *given)
 
-    def _start(self, function: Any, blocks: int, threads: int) -> Any:
-        return function[blocks, threads, self._stream]
+    def _start(self, function: Any, blocks: int, threads: int, *given: Any) -> None:
+        with launching:
+            function[blocks, threads, self._stream](*given)
 
     def _listed(self) -> tuple[int, np.ndarray]:
         """The number of small buckets, and i4[n, 2] large ones."""
@@ -223,19 +224,19 @@ class BucketSort:
         if len(self._counts) < blocks:
             self._counts = cuda.device_array((blocks, 1 << radix.BITS), np.int32)
         count, _, _ = radix.pass_kernels()
-        self._start(count, blocks, 1 << radix.BITS)(self._there.side(side)[0], cut, np.int32(shift), self._counts)
+        self._start(count, blocks, 1 << radix.BITS, self._there.side(side)[0], cut, np.int32(shift), self._counts)
 
     def _move(self, cut: Any, blocks: int, side: int, shift: int) -> None:
         _, move, _ = radix.pass_kernels()
-        self._start(move, blocks, 1 << radix.BITS)(*self._there.side(side), cut, np.int32(shift), self._counts,
-                                                   *self._there.side(side + 1))
+        self._start(move, blocks, 1 << radix.BITS, *self._there.side(side), cut, np.int32(shift), self._counts,
+                    *self._there.side(side + 1))
 
     def _parted(self, cut: Any, firsts: np.ndarray) -> tuple[int, np.ndarray]:
         """What digits that have been counted part buckets into."""
         clear(self._found, 2, self._stream)
         there = to_device(firsts, stream=self._stream)
-        self._start(_part_buckets, len(firsts), 1 << radix.BITS)(cut, there, self._counts, SMALL, self._small,
-                                                                 self._large, self._found)
+        self._start(_part_buckets, len(firsts), 1 << radix.BITS, cut, there, self._counts, SMALL, self._small,
+                    self._large, self._found)
         return self._listed()
 
 

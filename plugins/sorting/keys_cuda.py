@@ -6,10 +6,8 @@ merged, so that when the last one is there little is left to do. Longer ones are
 Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4.2 (prefixes chopped off and sent).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,16 +15,17 @@ from numba import int64, uint64
 from seqloom.core.backends import current_device
 from seqloom.core.classes import NamedTuple
 from seqloom.core.cuda.driver import bytes_from
-from seqloom.core.cuda.jit import kernel
+from seqloom.core.cuda.jit import kernel, launching
 from seqloom.core.cuda.transfer import staged_transfer, to_device, to_device_made, to_host
 from seqloom.core.kernels.jit import kernel as host_kernel
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.kernels.simd import prefetch
 from seqloom.core.records import Ragged
 from seqloom.plugins.common.radix_cuda import DeviceWords, cuda, grid, numbers, part_bounds, streams
-from seqloom.plugins.common.sort_words_cpu import INVALID, coding_of, dense_coding
+from seqloom.plugins.common.sort_words_cpu import INVALID, Coding, coding_of, dense_coding
 from seqloom.plugins.sorting.buckets_cuda import BucketSort, Settled
 from seqloom.plugins.sorting.character_codes import EIGHT, CharacterCodes, character_codes, fill_codes
+from seqloom.plugins.sorting.ranges_cpu import KeyRange
 
 LEAST = 1 << 16
 """Keys from which on the device is quicker than the host."""
@@ -153,22 +152,32 @@ class _Characters:
         return bool(self._strange[0])
 
 
-def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int, buckets: bool = False) -> np.ndarray | None:
-    """i4[n]: stable order of keys of one length that fit a word; None if they aren't such keys.
+def word_coding(keys: Ragged, lengths: tuple[int, int]) -> Coding | None:
+    """The coding of the first of some keys, if they have one length and fit a word so; else None.
+
+    Args:
+        lengths: of the shortest and of the longest of them.
+    """
+    if not lengths[0] or lengths[0] != lengths[1]:
+        return None
+    coding = coding_of(keys, sample=True, lengths=lengths)
+    return coding if coding.bits * lengths[0] <= 64 else None
+
+
+def whole_order(some: KeyRange, threads: int, buckets: bool = False) -> np.ndarray | None:
+    """i4[n]: rows of keys of one length that fit a word, in stable order; None if they aren't such keys.
 
     The first keys say which characters they have. Whether that is so is looked at while they are sent and sorted, so
     that nothing but the bus is waited for.
 
     Args:
-        lengths: of the shortest and of the longest of them.
         buckets: sort by the first digit first, in buckets; else by the last one first.
     """
-    count, begin, width = len(keys), int(keys.offsets[0]), lengths[0]
-    if not width or width != lengths[1]:
+    coding = word_coding(some.keys, some.lengths)
+    if coding is None:
         return None
-    coding = coding_of(keys, sample=True, lengths=lengths)
-    if coding.bits * width > 64:
-        return None
+    keys = some.copied(threads)
+    count, begin, width = len(keys), int(keys.offsets[0]), some.lengths[0]
     work, bus = streams()
     order, how, bounds = np.empty(count, np.int32), character_codes(coding), part_bounds(count)
     with _room(count, count * width, how.dtype, buckets) as room:
@@ -177,8 +186,9 @@ def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int, buckets: b
             codes = characters.codes(work)
 
             def make(first: int, last: int) -> None:
-                _pack_whole[(*grid(last - first), work)](characters.there, how.bits, width, first, last - first,
-                                                         codes, coding.bits, room.words.words, room.words.rows)
+                with launching:
+                    _pack_whole[(*grid(last - first), work)](characters.there, how.bits, width, first, last - first,
+                                                             codes, coding.bits, room.words.words, room.words.rows)
 
             def sort(first: int, last: int) -> int:
                 if room.buckets is None:
@@ -189,7 +199,7 @@ def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int, buckets: b
             room.words.sort_parts(bounds, parts.make_wait, make, sort, work)
             parts.download(room.words.rows, work)
         strange = characters.strange or (how.bits == 8 and to_host(codes, 257, np.uint16)[256])
-    return None if strange else order
+    return None if strange else some.rows_of(order, threads)
 
 
 class _CharacterRoom:
@@ -233,8 +243,9 @@ class _PartSort:
             return
         starts = to_device(np.array([first, last], np.int32), stream=self._stream)
         self._buckets.sort(starts, 1, bits, self._out)
-        _copy[(*grid(last - first), self._stream)](self._out.words, self._out.order, first, last - first,
-                                                   *self._there.side(0))
+        with launching:
+            _copy[(*grid(last - first), self._stream)](self._out.words, self._out.order, first, last - first,
+                                                       *self._there.side(0))
 
 
 class _Room(NamedTuple):
@@ -295,7 +306,8 @@ class DeviceKeys:
         self._codes = self._characters.codes()
         if self._characters.bits == 8:
             seen = to_device(np.zeros(256, np.uint8))
-            _mark_characters[grid(len(values))](self._characters.there, len(values), seen)
+            with launching:
+                _mark_characters[grid(len(values))](self._characters.there, len(values), seen)
             self.coding = dense_coding(to_host(seen, 256, np.uint8) > 0, shortest < longest)
             to_device(self.coding.codes, 1, self._codes)
 
@@ -309,8 +321,9 @@ class DeviceKeys:
         """Words of ``characters`` characters from ``depth`` on of the first ``total`` of ``rows``, device arrays
         both."""
         if total:
-            _pack_rows[grid(total)](self._characters.there, self._characters.bits, self._offsets, self._width, rows,
-                                    total, self._codes, self.coding.bits, characters, depth, words)
+            with launching:
+                _pack_rows[grid(total)](self._characters.there, self._characters.bits, self._offsets, self._width, rows,
+                                        total, self._codes, self.coding.bits, characters, depth, words)
 
 
 class KeySource:
@@ -321,8 +334,7 @@ class KeySource:
     That is at most twice what the better way would have taken.
 
     Args:
-        keys: u1 rows.
-        lengths: of the shortest and of the longest of them.
+        some: the keys.
         threads: of the host.
         prefix: characters of a word, at most; 0 for as many as it holds.
         room: bytes of the device for characters.
@@ -331,10 +343,10 @@ class KeySource:
         coding: codes of the characters that were seen so far.
     """
 
-    def __init__(self, keys: Ragged, lengths: tuple[int, int], threads: int, prefix: int, room: int) -> None:
-        self.keys, self.threads, self.prefix = keys, threads, prefix
-        self.coding = coding_of(keys, sample=True, lengths=lengths)
-        self._lengths, self._room, self._looked_at = lengths, room, 0
+    def __init__(self, some: KeyRange, threads: int, prefix: int, room: int) -> None:
+        self.some, self.threads, self.prefix = some, threads, prefix
+        self.coding = coding_of(some.keys, sample=True, lengths=some.lengths)
+        self._size, self._room, self._looked_at = some.characters(threads), room, 0
         self._whole: DeviceKeys | None = None
 
     def pack(self, rows: Any, total: int, depth: int, characters: int, words: Any) -> bool:
@@ -347,8 +359,7 @@ class KeySource:
             Whether there are any: False if there are other codes now, so that the words may have another width.
         """
         if self._whole is None and not self._send_whole(total):
-            here = to_host(rows, total, np.int32, self.threads) if depth else np.empty(0, np.int32)
-            return self._chop(here, total, depth, characters, words)
+            return self._chop(self._rows(rows, total, depth), total, depth, characters, words)
         assert self._whole is not None
         if self.coding is not self._whole.coding:
             self.coding = self._whole.coding
@@ -357,36 +368,25 @@ class KeySource:
         return True
 
     def _send_whole(self, total: int) -> bool:
-        size = characters_of(self.keys)
         self._looked_at += _LOOK * total
-        if self._looked_at < size or size > self._room:
+        if self._looked_at < self._size or self._size > self._room:
             return False
-        self._whole = DeviceKeys(self.keys, self._lengths, self.threads)
+        self._whole = DeviceKeys(self.some.copied(self.threads), self.some.lengths, self.threads)
         return True
 
+    def _rows(self, rows: Any, total: int, depth: int) -> np.ndarray:
+        """i4: rows of all keys of those that ``pack`` is asked for; none if these are all."""
+        if depth:
+            return self.some.rows_of(to_host(rows, total, np.int32, self.threads), self.threads)
+        return np.empty(0, np.int32) if self.some.rows is None else self.some.rows
+
     def _chop(self, rows: np.ndarray, total: int, depth: int, characters: int, words: Any) -> bool:
-        strange = np.zeros(1, np.uint8)
-        given = (self.keys.values, self.keys.offsets, self.coding.codes, self.coding.bits, characters, depth, rows,
-                 strange)
+        keys, strange = self.some.keys, np.zeros(1, np.uint8)
+        given = (keys.values, keys.offsets, self.coding.codes, self.coding.bits, characters, depth, rows, strange)
         to_device_made(fill_words, given, words, 0, total, self.threads)
         if strange[0]:
-            self.coding = coding_of(self.keys, self.threads, lengths=self._lengths)
+            self.coding = coding_of(keys, self.threads, lengths=self.some.lengths)
         return not strange[0]
-
-
-def characters_of(keys: Ragged) -> int:
-    """How many characters keys have together."""
-    return int(keys.offsets[-1] - keys.offsets[0])
-
-
-@contextmanager
-def turn() -> Iterator[None]:
-    """Sorts on one device take turns: memory that one finds free is not taken by another."""
-    with _turns.setdefault(current_device(), Lock()):
-        yield
-
-
-_turns: dict[int, Lock] = {}  # by device
 
 
 def many(keys: Ragged) -> bool:
@@ -394,24 +394,17 @@ def many(keys: Ragged) -> bool:
     return LEAST <= len(keys) < _LARGEST and keys.offsets[0] < keys.offsets[-1]
 
 
-def room_for(keys: Ragged, device_memory: int | None) -> int:
+def room_for(some: KeyRange, device_memory: int | None) -> int:
     """Bytes of the device for characters, beside what it takes to sort keys; less than 0 if that doesn't fit."""
+    return _memory(device_memory) - _PER_KEY * len(some)
+
+
+def most_keys(device_memory: int | None) -> int:
+    """How many keys the device has room to sort, beside characters."""
+    return _memory(device_memory) // _PER_KEY
+
+
+def _memory(device_memory: int | None) -> int:
+    """Bytes of the device that are free, or that may be taken."""
     free = 1 << 40 if SIMULATED else int(cuda.current_context().get_memory_info()[0]) * 9 // 10
-    return min(free, free if device_memory is None else device_memory) - _PER_KEY * len(keys)
-
-
-def sorted_there(keys: Ragged, device_memory: int | None, sort: Callable[[Ragged, int], np.ndarray],
-                 ) -> np.ndarray | None:
-    """What ``sort`` makes of keys on the device; None where that isn't worth while or has no room.
-
-    Args:
-        sort: is handed the keys, and bytes for their characters.
-    """
-    if many(keys):
-        keys = replace(keys, offsets=np.ascontiguousarray(keys.offsets, np.int64),
-                       values=np.ascontiguousarray(keys.values))
-        with turn():
-            room = room_for(keys, device_memory)
-            if room >= 0:
-                return sort(keys, room)
-    return None
+    return free if device_memory is None else min(free, device_memory)

@@ -12,9 +12,10 @@ from seqloom.core.records import Ragged
 from seqloom.plugins.common.radix_cuda import DeviceWords, numbers
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range
 from seqloom.plugins.sorting import keys_cuda
-from seqloom.plugins.sorting.keys_cuda import DeviceKeys, characters_of, fill_words, sorted_there, whole_order
+from seqloom.plugins.sorting.keys_cuda import DeviceKeys, fill_words, whole_order
 from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
-from seqloom.plugins.sorting.threads_cpu import useful_threads
+from seqloom.plugins.sorting.ranges_cpu import KeyRange
+from seqloom.plugins.sorting.ranges_cuda import sorted_there
 
 
 class LsdRadixCuda(LsdRadixCpu):
@@ -22,17 +23,20 @@ class LsdRadixCuda(LsdRadixCpu):
     backend = "cuda"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        order = sorted_there(keys, self.device_memory, self._on_device)
+        order = sorted_there(keys, self.device_memory, self.threads, self._on_device)
         return super().order(keys) if order is None else order
 
-    def _on_device(self, keys: Ragged, room: int) -> np.ndarray:
-        threads = useful_threads(self.threads, keys)
-        count, lengths = len(keys), length_range(keys, threads)
-        at_once = whole_order(keys, lengths, threads)
+    def _on_device(self, some: KeyRange, room: int, threads: int) -> np.ndarray:
+        at_once = whole_order(some, threads)
         if at_once is not None:
             return at_once
+        return some.rows_of(self._by_words(some.copied(threads), room, threads), threads)
+
+    def _by_words(self, keys: Ragged, room: int, threads: int) -> np.ndarray:
+        """i4[n]: stable order of keys of any length, with ``room`` bytes of the device for characters."""
+        count, lengths = len(keys), length_range(keys, threads)
         one_length, longest = lengths[0] == lengths[1], lengths[1]
-        whole = DeviceKeys(keys, lengths, threads) if characters_of(keys) <= room else None
+        whole = DeviceKeys(keys, lengths, threads) if keys.offsets[-1] - keys.offsets[0] <= room else None
         coding = coding_of(keys, threads, lengths=lengths) if whole is None else whole.coding
         per = coding.per
         # On the device rows are places in ``ranked``, so that those that have a word at some depth are the first ones.

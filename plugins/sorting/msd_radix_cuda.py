@@ -6,13 +6,13 @@ When few are left the host sorts these to the end, as it does with few keys.
 
 import numpy as np
 from seqloom.core.records import Ragged
-from seqloom.plugins.common.sort_words_cpu import length_range
 from seqloom.plugins.sorting import keys_cuda
 from seqloom.plugins.sorting.buckets_cuda import BucketSort, Settled
-from seqloom.plugins.sorting.keys_cuda import KeySource, sorted_there, whole_order
+from seqloom.plugins.sorting.keys_cuda import KeySource, whole_order
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
+from seqloom.plugins.sorting.ranges_cpu import KeyRange
+from seqloom.plugins.sorting.ranges_cuda import sorted_there
 from seqloom.plugins.sorting.rounds_cuda import Round, order_in_rounds
-from seqloom.plugins.sorting.threads_cpu import useful_threads
 
 
 class MsdRadixCuda(MsdRadixCpu):
@@ -20,13 +20,11 @@ class MsdRadixCuda(MsdRadixCpu):
     backend = "cuda"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        order = sorted_there(keys, self.device_memory, self._on_device)
+        order = sorted_there(keys, self.device_memory, self.threads, self._on_device)
         return super().order(keys) if order is None else order
 
-    def _on_device(self, keys: Ragged, room: int) -> np.ndarray:
-        threads = useful_threads(self.threads, keys)
-        lengths = length_range(keys, threads)
-        whole = None if self.prefix else whole_order(keys, lengths, threads, buckets=True)
+    def _on_device(self, some: KeyRange, room: int, threads: int) -> np.ndarray:
+        whole = None if self.prefix else whole_order(some, threads, buckets=True)
         if whole is not None:
             return whole
         sorts: list[BucketSort] = []  # of the open keys, whose room stays the same
@@ -38,5 +36,5 @@ class MsdRadixCuda(MsdRadixCpu):
             out = Settled(now.end, open_.places, open_.order, open_.tied)
             sorts[0].sort(open_.starts, open_.segments, now.bits, out)
 
-        return order_in_rounds(KeySource(keys, lengths, threads, self.prefix, room), lengths[1], sort,
+        return order_in_rounds(KeySource(some, threads, self.prefix, room), some.lengths[1], sort,
                                lambda _, bits: bits, keys_cuda.LEAST)

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numba import int32, int64, uint64
 from seqloom.core.classes import NamedTuple
-from seqloom.core.cuda.jit import kernel
+from seqloom.core.cuda.jit import kernel, launching
 from seqloom.core.cuda.transfer import to_host
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel as host_kernel
@@ -129,7 +129,8 @@ class OpenKeys:
 
     def __init__(self, count: int) -> None:
         self.count, self.segments, self.there = count, 1, DeviceWords(count)
-        radix.number_rows[grid(count)](0, count, 0, self.there.rows)
+        with launching:
+            radix.number_rows[grid(count)](0, count, 0, self.there.rows)
         self.order = cuda.device_array(max(1, count), np.int32)
         self.places, self._places_out = numbers(count), cuda.device_array(max(1, count), np.int32)
         self.segment, self.tied = cuda.device_array(max(1, count), np.int32), cuda.device_array(max(1, count), np.uint8)
@@ -142,9 +143,10 @@ class OpenKeys:
         """Have those alone that tie."""
         span = -(-self.count // (self._blocks * _THREADS)) * _THREADS
         blocks = -(-self.count // span)
-        _count_open[blocks, _THREADS](self.tied, self.count, span, self._sums)
-        _take_open[blocks, _THREADS](self.tied, self.count, span, self._sums, self.order, self.places, self._places_out,
-                                     self.there.rows, self.segment, self.starts, self._found)
+        with launching:
+            _count_open[blocks, _THREADS](self.tied, self.count, span, self._sums)
+            _take_open[blocks, _THREADS](self.tied, self.count, span, self._sums, self.order, self.places,
+                                         self._places_out, self.there.rows, self.segment, self.starts, self._found)
         self.places, self._places_out = self._places_out, self.places
         self.count, self.segments = to_host(self._found, 2, np.int32).tolist()
 
@@ -153,7 +155,9 @@ def settle_all(open_: OpenKeys, end: int) -> None:
     """Note the order of all open keys, whose words are sorted with the numbers of their segments in front."""
     cut, blocks = open_.there.cut(0, open_.count)
     out = Settled(end, open_.places, open_.order, open_.tied)
-    settle_kernels(False)[1][blocks, _THREADS](open_.there.words, open_.there.rows, cut, *out.given(open_.there.words))
+    with launching:
+        settle_kernels(False)[1][blocks, _THREADS](open_.there.words, open_.there.rows, cut,
+                                                   *out.given(open_.there.words))
 
 
 class Round(NamedTuple):
@@ -172,7 +176,7 @@ class Round(NamedTuple):
 
 def order_in_rounds(source: KeySource, longest: int, sort: Callable[[Round], None],
                     width: Callable[[OpenKeys, int], int], least: int) -> np.ndarray:
-    """i4[n]: stable order of keys.
+    """i4[n]: rows of keys in stable order.
 
     Args:
         longest: the length of the longest one.
@@ -180,8 +184,8 @@ def order_in_rounds(source: KeySource, longest: int, sort: Callable[[Round], Non
         width: how many bits a round's words may have, of so many.
         least: fewer open keys are left to the host.
     """
-    keys, threads = source.keys, source.threads
-    open_, depth = OpenKeys(len(keys)), 0
+    some, threads = source.some, source.threads
+    open_, depth = OpenKeys(len(some)), 0
     while open_.count and depth < longest and (depth == 0 or open_.count >= least):
         coding = source.coding
         per = min(source.prefix or coding.per, max(1, width(open_, 64) // coding.bits), longest - depth, coding.per)
@@ -190,11 +194,12 @@ def order_in_rounds(source: KeySource, longest: int, sort: Callable[[Round], Non
         sort(Round(open_, per * coding.bits, (1 << coding.bits) - 1 if coding.ended else 0))
         depth += per
         open_.keep_tied()
-    order = to_host(open_.order, len(keys), np.int32, threads)
+    order = some.rows_of(to_host(open_.order, len(some), np.int32, threads), threads)
     if open_.count and depth < longest:
         places, rows = (to_host(array, open_.count, np.int32) for array in (open_.places, open_.there.rows))
         starts = to_host(open_.starts, open_.segments + 1, np.int32)
-        order[places] = _sorted_by_host(keys, longest, depth, rows, starts, threads)
+        rows = some.rows_of(rows, threads)
+        order[places] = _sorted_by_host(some.keys, longest, depth, rows, starts, threads)
     return order
 
 

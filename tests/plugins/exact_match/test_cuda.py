@@ -119,7 +119,7 @@ class Counted(whole_seed_cuda._Search):
 
 
 partition_cuda.SIMULATED = False  # before the work kernels are loaded, by a look-up of few rows
-WholeQueriesCuda._search = lambda self: Counted
+WholeQueriesCuda.search = lambda self: Counted
 fm_search_cuda.device_count = lambda: 1
 assert_same_records(wanted, run(WholeQueriesCuda())[0])
 assert 1 <= rows[0] <= 3 and len(rows) > 1, rows
@@ -213,6 +213,102 @@ assert found > 300, found
 print("equal")
 """
 
+NEAR = """
+import numpy as np
+np.seterr(over="ignore")
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.context import Context
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.exact_match import near_seed_cuda
+from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
+from seqloom.plugins.exact_match.fm_index_reference import FmIndexOptions
+from seqloom.plugins.exact_match.near_seed_cpu import NearQueriesCpu
+from seqloom.plugins.exact_match.near_seed_cuda import NearQueriesCuda
+from seqloom.plugins.exact_match.near_seed_reference import NearQueries
+from seqloom.plugins.exact_match.options import ProteinQueryOptions, StrandOptions
+from seqloom.testing import assert_same_records
+
+near_seed_cuda._STRETCH = 5
+found = []
+
+
+def compare(queries, targets, alphabet, options, most):
+    queries, targets = (SequenceBatch.of(alphabet, texts) for texts in (queries, targets))
+    index = FmIndexCpu(FmIndexOptions(bucket=32, sample=3)).run(Context(), targets)
+    context = Context(queries=queries, targets=targets, indexes={"fm-index": index}, options=options)
+    wanted, by_cpu, by_cuda = (stage(stage.Options(mismatches=most)).run(context, None)
+                               for stage in (NearQueries, NearQueriesCpu, NearQueriesCuda))
+    assert_same_records(wanted, by_cpu)
+    assert_same_records(wanted, by_cuda)
+    found.append(len(wanted))
+
+
+texts = st.sampled_from(["A", "ACGT", "ACGTN", "ACGTRYN"]).flatmap(lambda residues: st.tuples(
+    st.lists(st.text(residues, max_size=10), min_size=1, max_size=3),
+    st.lists(st.text(residues, max_size=24), min_size=1, max_size=3)))
+strands = st.sampled_from([{}, {"both": True}, {"reverse": True}])
+
+
+@settings(max_examples=12, deadline=None, database=None, derandomize=True)
+@given(texts, strands, st.booleans(), st.integers(0, 3))
+def same(given_, strand, acgt_only, most):
+    queries, targets = given_
+    compare([*queries, targets[0][3:14]], targets, NUCLEOTIDE, StrandOptions(acgt_only=acgt_only, **strand), most)
+
+
+same()
+rng = np.random.default_rng(4)
+protein = "".join(rng.choice(list("ACDEFGX*"), 120))
+compare([protein[10:22], protein[40:45] + "W" + protein[46:53], "AC", ""], [protein, protein[30:70] * 2, "A"], PROTEIN,
+        ProteinQueryOptions(), 2)
+assert sum(found) > 200 and found[-1] > 20, found
+print("equal")
+"""
+NEAR_PARTS = """
+import numpy as np
+np.seterr(over="ignore")
+from collections import Counter
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.context import Context
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.exact_match import fm_search_cuda, partition_cuda
+from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
+from seqloom.plugins.exact_match.near_seed_cpu import NearQueriesCpu
+from seqloom.plugins.exact_match.near_seed_cuda import NearQueriesCuda
+from seqloom.plugins.exact_match.options import StrandOptions
+from seqloom.testing import assert_same_records
+
+partition_cuda.SLACK, partition_cuda.LEAST_RESIDUES = 1000, 100
+rng = np.random.default_rng(7)
+genome = "".join(rng.choice(list("ACGTN"), 900, p=[0.249] * 4 + [0.004]))
+targets = SequenceBatch.of(NUCLEOTIDE, [genome, genome[100:300] * 2, "A" * 40, genome[:90]])
+reads = [genome[n : n + 12] + "C" + genome[n + 13 : n + 30] for n in range(0, 870, 150)] + ["", "A" * 9, "G"]
+queries = SequenceBatch.of(NUCLEOTIDE, reads)
+index = FmIndexCpu().run(Context(), targets)
+splits = set()
+
+
+def run(stage, **more):
+    counters = Counter()
+    context = Context(queries=queries, targets=targets, indexes={"fm-index": index}, counters=counters,
+                      options=StrandOptions(both=True), **more)
+    return stage.run(context, None), counters
+
+
+wanted, _ = run(NearQueriesCpu(NearQueriesCpu.Options(mismatches=2)))
+assert len(wanted) > 1000
+for devices, memory, costs in ((1, None, "1,0.001"), (1, 6000, "1,0.001"), (3, 6000, "0.001,1")):
+    fm_search_cuda.device_count = lambda: devices
+    found, counters = run(NearQueriesCuda(NearQueriesCuda.Options(mismatches=2, costs=costs)), device_memory=memory)
+    assert_same_records(wanted, found)
+    splits.add((devices, counters["index_parts"] > 1, counters["query_parts"] > 2))
+    fm_search_cuda.forget()
+assert {(1, False, False), (1, True, True), (3, True, True)} <= splits, splits
+print("equal")
+"""
+
 
 def test_parts_of_index_and_queries_give_the_same_rows() -> None:
     done = simulated("-c", PARTS)
@@ -266,5 +362,11 @@ def test_matches_are_those_of_the_cpu() -> None:
 def test_whole_queries_are_those_of_the_cpu(case: str) -> None:
     residues, alphabet, options = CASES[case]
     script = SCRIPT.format(seed=len(case), residues=repr(residues), alphabet=alphabet, options=options)
+    done = simulated("-c", script)
+    assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("script", [NEAR, NEAR_PARTS], ids=["whole", "parts"])
+def test_near_queries_are_those_of_the_cpu(script: str) -> None:
     done = simulated("-c", script)
     assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]

@@ -1,17 +1,20 @@
 """Holds the sorters on a CUDA device to those of the CPU: ``python -m tests.plugins.sorting.on_cuda [MOST]``.
 
-Sorts of up to so many keys, 30 million when left out; a line is printed for each kind of keys.
+Sorts of up to so many keys, 30 million when left out; a line is printed for each kind of keys. Where there are several
+devices they share the keys, too; and keys are sorted in ranges, as if devices had less memory.
 """
 
 import os
 import sys
 from collections.abc import Callable
+from unittest.mock import patch
 
 import numpy as np
+from seqloom.core.backends import device_count
 from seqloom.core.records import Ragged
 from seqloom.core.stages import row_type
 from seqloom.installed import registry
-from seqloom.plugins.sorting import keys_cuda
+from seqloom.plugins.sorting import keys_cuda, ranges_cuda
 
 DNA, BYTES = np.frombuffer(b"ACGT", np.uint8), np.arange(256, dtype=np.uint8)
 PROTEIN = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
@@ -119,7 +122,48 @@ def check(name: str, keys: Ragged) -> None:
     print(f"{len(keys):,} keys, {name}: equal", flush=True)
 
 
+def mostly_equal(keys: Ragged) -> Ragged:
+    """The same, of which four in five are the first one."""
+    rows = keys.values.reshape(len(keys), -1)
+    rows[np.random.default_rng(6).random(len(keys)) < 0.8] = rows[0]
+    return keys
+
+
+SHARED: dict[str, Callable[[int], Ragged]] = {
+    **{name: CASES[name] for name in ("20-mers", "20-mers, all equal", "0 to 30 characters")},
+    **{name: FEWER[name] for name in ("100 characters", "skewed", "100 characters, every key twice")},
+    "100 characters, most of them equal": lambda n: mostly_equal(even(DNA, 100, n)),
+    "12 bytes, most of them equal": lambda n: mostly_equal(even(BYTES, 12, n)),
+}
+
+
+def check_ranges(name: str, keys: Ragged, memory: int | None) -> None:
+    """By all devices that there are, each of which may take so many bytes."""
+    on_host = registry().sorter("msd-radix", "cpu")
+    on_host.threads = os.cpu_count() or 1
+    wanted = on_host.order(keys)
+    for sorter_name in ("msd-radix", "lsd-radix", "segment-radix"):
+        on_devices = registry().sorter(sorter_name, "cuda")
+        on_devices.threads, on_devices.device_memory = on_host.threads, memory
+        for _ in range(2):
+            order = on_devices.order(keys)
+            assert np.array_equal(order, wanted), (name, sorter_name, memory, np.flatnonzero(order != wanted)[:9])
+    print(f"{len(keys):,} keys, {name}, {device_count()} devices, memory {memory}: equal", flush=True)
+
+
+def check_shared(count: int) -> None:
+    """Keys that all devices share, and keys that exceed the memory of each."""
+    with patch.object(ranges_cuda, "LEAST_SHARE", 1), patch.object(ranges_cuda, "shared", lambda whole: True):
+        for name, make in SHARED.items():
+            keys = make(count)
+            if device_count() > 1:
+                check_ranges(name, keys, None)
+            check_ranges(name, keys, 64 * count // 5)
+
+
 def main(most: int) -> None:
+    if most >= 1_000_003:
+        check_shared(1_000_003)
     for count in (MANY, 1_000_003, 10_000_000, 30_000_001):
         if count <= most:
             cases = CASES if count < 10_000_000 else dict(list(CASES.items())[: 2 if count > 10_000_000 else 3])

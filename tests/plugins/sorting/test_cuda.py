@@ -133,7 +133,7 @@ keys_cuda.LEAST = 1
 keys = Ragged.even(np.random.default_rng(1).integers(65, 69, (50, 4), np.uint8))
 for sorter in (LsdRadixCuda(), MsdRadixCuda()):
     asked = []
-    sorter._on_device = lambda keys, room: asked.append(len(keys)) or np.arange(len(keys))
+    sorter._on_device = lambda keys, room, threads: asked.append(len(keys)) or np.arange(len(keys))
     for memory, on_device in ((None, True), (100 * len(keys), True), (len(keys), False)):
         asked.clear()
         sorter.device_memory = memory
@@ -142,6 +142,82 @@ for sorter in (LsdRadixCuda(), MsdRadixCuda()):
         assert on_device or order.tolist() == sorted(range(50), key=lambda n: keys[n].tobytes())
 print("equal")
 """)
+
+
+DEVICES = """
+import numpy as np
+from contextlib import contextmanager
+from seqloom.core.records import Ragged
+from seqloom.plugins.common import radix_cuda, resident_cuda
+from seqloom.plugins.sorting import keys_cuda, ranges_cuda
+from seqloom.plugins.sorting.{module} import {sorter}
+
+radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, keys_cuda.LEAST = 5, 2, 4
+rng = np.random.default_rng(5)
+kinds = {{
+    "one length": [rng.choice(np.frombuffer(b"ACGT", np.uint8), 3).tobytes() for _ in range(90)],
+    "several words": [b"A" * 9 + rng.choice(np.frombuffer(b"ACGTNRYKM", np.uint8), 12).tobytes() for _ in range(70)],
+    "any length": [rng.choice(np.frombuffer(b"AB", np.uint8), n).tobytes() for n in rng.integers(0, 5, 60)],
+    "most are equal": [b"CC" if common else b"ABCDEFGHIJ"[n % 9 : n % 9 + 2] for n, common in enumerate(
+        rng.random(90) < 0.8)],
+    "all are equal": [b"same"] * 40,
+}}
+entered, sizes, devices = [], [], 2
+
+
+@contextmanager
+def on_device(number):
+    entered.append(number)
+    yield
+
+
+resident_cuda.on_device, ranges_cuda.device_count = on_device, lambda: devices
+shared, ranges_cuda.shared = ranges_cuda.shared, lambda whole: True
+sorter = {sorter}()
+whole = sorter._on_device
+sorter._on_device = lambda some, room, threads: sizes.append(len(some)) or whole(some, room, threads)
+sorter.threads = 2
+
+
+def check(name, share, memory, most):
+    global entered, sizes
+    entered, sizes, rows = [], [], kinds[name]
+    ranges_cuda.LEAST_SHARE, sorter.device_memory = share, memory
+    keys = Ragged.of([np.frombuffer(row, np.uint8) for row in [b"zz", *rows]], np.uint8)
+    order = sorter.order(Ragged(keys.offsets[1:], keys.values))
+    wanted = sorted(range(len(rows)), key=rows.__getitem__)
+    assert order.dtype == np.int32 and order.tolist() == wanted, (name, share, memory, order, wanted)
+    assert max(sizes, default=0) <= most, (name, sizes)
+
+
+for name in kinds:
+    check(name, 20, None, 70)
+    assert set(entered) == {{0, 1}} and len(sizes) <= 2, (name, entered, sizes)
+    assert len(sizes) == 2 or "equal" in name, (name, sizes)
+check("one length", 1000, None, 90)
+assert sizes == [90] and not entered
+for devices in (1, 2):  # of which each has room for so many keys
+    check("one length", 1000, 40 * 64, 40)
+    assert len(sizes) > 2 and set(entered) == set(range(devices)), (sizes, entered)
+check("most are equal", 1000, 30 * 64, 30)
+check("all are equal", 1000, 30 * 64, 0)
+check("one length", 20, 5 * 64, 0)  # which aren't worth while
+ranges_cuda.shared = shared  # not those that fit a word
+check("one length", 20, None, 90)
+check("several words", 20, None, 60)
+keys_cuda._LOOK = 0  # words are chopped off by the host
+check("several words", 20, None, 60)
+check("any length", 20, None, 50)
+assert len(sizes) == 2
+print("equal")
+"""
+
+
+@pytest.mark.parametrize("sorter", ["lsd_radix_cuda.LsdRadixCuda", "msd_radix_cuda.MsdRadixCuda",
+                                    "segment_radix_cuda.SegmentRadixCuda"])
+def test_devices_share_ranges_of_keys(sorter: str) -> None:
+    module, _, name = sorter.partition(".")
+    check(DEVICES.format(module=module, sorter=name))
 
 
 @pytest.mark.gold
