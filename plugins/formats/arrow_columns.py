@@ -184,8 +184,9 @@ _RESERVED = {"run", "qnumber", "snumber", *(c.name for c in (*Hits.columns, *Ali
              *(name for columns in LEVELS.values() for name in columns)}
 
 
-def tables(blocks: Iterable[QueryBlock], level: str, threads: int = 1) -> "Iterator[pyarrow.Table]":
-    """All rows in the order of the queries, some hundred thousand at a time; one table at least, if without rows.
+def tables(blocks: Iterable[QueryBlock], level: str, threads: int = 1) -> "Iterator[Sequence[pyarrow.Table]]":
+    """All rows in the order of the queries, some hundred thousand at a time, in tables that ``joined`` makes one of;
+    one table at least, if without rows.
 
     Args:
         threads: that make columns of several blocks at a time.
@@ -213,14 +214,14 @@ def tables(blocks: Iterable[QueryBlock], level: str, threads: int = 1) -> "Itera
         waiting.append(table)
         rows, held = rows + len(table), held + table.nbytes
         if rows >= ROWS_AT_ONCE or held >= BYTES_AT_ONCE:
-            yield _joined(waiting)
+            yield waiting
             waiting, rows, held = [], 0, 0
     if waiting:
-        yield _joined(waiting)
+        yield waiting
     if first is None or not len(first):
         nothing = Alignments.empty() if level == "hsps" else Hits.empty()
         chosen = _columns(nothing if first is None else first, level)
-        yield pyarrow.table({name: pyarrow.nulls(0, _type(kind)) for name, (kind, _) in chosen.items()})
+        yield [pyarrow.table({name: pyarrow.nulls(0, _type(kind)) for name, (kind, _) in chosen.items()})]
 
 
 def plain(schema: "pyarrow.Schema") -> "pyarrow.Schema":
@@ -257,7 +258,7 @@ def _table(rows: Rows, columns: Mapping[str, tuple[str, Made]]) -> "pyarrow.Tabl
     return pyarrow.table(arrays)
 
 
-def _joined(parts: "Sequence[pyarrow.Table]") -> "pyarrow.Table":
+def joined(parts: "Sequence[pyarrow.Table]") -> "pyarrow.Table":
     """Tables one behind the other, with one dictionary for each column."""
     import pyarrow
 
