@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -25,6 +26,7 @@ from .core.progress import Progress
 from .core.registry import Registry
 from .core.sequences import Intervals, ModelBatch, SequenceBatch
 from .core.stages import OnBad, Reader
+from .core.text_rows import TextRows
 
 RESIDUES = 4 << 20
 """Residues of a batch, about."""
@@ -598,13 +600,14 @@ def kept_of(batch: SequenceBatch, kept: np.ndarray) -> SequenceBatch:
         sequence = place[intervals.sequence[stays]].astype(np.int32)
         return Intervals(sequence, intervals.start[stays], intervals.end[stays])
 
-    index = np.flatnonzero(kept).tolist()
+    def chosen(values: Sequence[Any]) -> Sequence[Any]:
+        return values.take(kept) if isinstance(values, TextRows) else list(compress(values, kept.tolist()))
+
     return SequenceBatch(
         batch.alphabet, batch.residues[np.repeat(kept, batch.lengths)],
         np.concatenate([[0], np.cumsum(batch.lengths[kept])]).astype(np.int64), batch.ordinals[kept],
-        cut(batch.lower), cut(batch.soft), cut(batch.hard), [batch.names[n] for n in index],
-        [batch.descriptions[n] for n in index] if len(batch.descriptions) else (),
-        [batch.taxids[n] for n in index] if len(batch.taxids) else ())
+        cut(batch.lower), cut(batch.soft), cut(batch.hard), chosen(batch.names), chosen(batch.descriptions),
+        chosen(batch.taxids))
 
 
 __all__ = ["Ids", "load_models", "load_sequences", "opened", "read_models", "read_sequences"]

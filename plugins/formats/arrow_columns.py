@@ -15,6 +15,7 @@ from ...core.distinct import ranked
 from ...core.engine.threads import in_turn
 from ...core.ports import QueryBlock, Taxon
 from ...core.records import PATH_OPS, Alignments, Column, Hits, Ragged, Records
+from ...core.text_rows import TextRows
 from .lines import owners
 
 if TYPE_CHECKING:
@@ -308,6 +309,8 @@ def _shared(values: Shared) -> Any:
 def _encoded(texts: Sequence[str | None]) -> tuple[Ragged, np.ndarray]:
     """Rows of u1 of texts, and bool[n] which are none."""
     absent = np.zeros(len(texts), bool)
+    if isinstance(texts, TextRows):
+        return texts.rows, absent
     try:
         data = np.frombuffer("\n".join(texts).encode(), np.uint8)  # type: ignore[arg-type]
     except TypeError:
