@@ -48,7 +48,8 @@ _LARGEST_BLOCK = 128 << 10
 
 def read_sequences(path: str, registry: Registry, alphabet: Alphabet | None = None, on_bad: str = "error",
                    residues: int = RESIDUES, ids: "Ids | None" = None,
-                   queries: bool = False, progress: Progress | None = None) -> Iterator[SequenceBatch]:
+                   queries: bool = False, progress: Progress | None = None,
+                   threads: int = 1) -> Iterator[SequenceBatch]:
     """Batches of the sequences in a file, numbered from 0, without double ids.
 
     Args:
@@ -61,6 +62,7 @@ def read_sequences(path: str, registry: Registry, alphabet: Alphabet | None = No
         queries: take what BLAST takes of queries: double ids, gaps, which are left out, and records without a header
             or a name, which are Query_1, Query_2, … by their number.
         progress: told of the bytes of the file that are read; see ``begin_reading``.
+        threads: that may have a part in it.
 
     Raises:
         Cancelled: ``progress`` says so.
@@ -75,7 +77,7 @@ def read_sequences(path: str, registry: Registry, alphabet: Alphabet | None = No
     ids = ids or Ids()
     first = 0
     with concerning(where):
-        for read in _batches(path, where, registry, alphabet, tell, residues, queries, progress):
+        for read in _batches(path, where, registry, alphabet, tell, residues, queries, progress, threads):
             batch = read if queries else ids.filtered(read, where, tell)
             if len(batch):
                 yield replace(batch, ordinals=np.arange(first, first + len(batch), dtype=np.int64))
@@ -85,7 +87,7 @@ def read_sequences(path: str, registry: Registry, alphabet: Alphabet | None = No
 
 
 def _batches(path: str, where: str, registry: Registry, alphabet: Alphabet | None, tell: "Stop", residues: int,
-             queries: bool, progress: Progress | None) -> Iterator[SequenceBatch]:
+             queries: bool, progress: Progress | None, threads: int) -> Iterator[SequenceBatch]:
     """What the reader of the file's format, or of data of several files, reads."""
     claiming = claiming_reader(path, registry)
     if claiming:
@@ -93,6 +95,7 @@ def _batches(path: str, where: str, registry: Registry, alphabet: Alphabet | Non
         return
     with opened(path, progress=progress) as stream:
         reader = find_reader(stream, where, registry, "sequences", queries)
+        reader.threads = threads
         yield from cast(Iterator[SequenceBatch],
                         reader.read(cast(IO[bytes], stream), where, alphabet, tell, residues))
 

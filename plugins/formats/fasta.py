@@ -11,20 +11,26 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, PROTEIN, Alphabet
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
+from seqloom.core.engine.threads import in_turn
 from seqloom.core.errors import AlphabetError, InputError
 from seqloom.core.joined import Joined
 from seqloom.core.stages import Intervals, OnBad, Reader, SequenceBatch
 from seqloom.core.text_rows import TextRows
 
+if TYPE_CHECKING:
+    from .plain_records_cpu import PlainRecords
+
 BLOCK = 1 << 18
 """Bytes that are looked at in one go, so many that they and what is made of them stay in the cache of the processor;
 fewer, but no fewer than ``SMALL_BLOCK``, for small batches."""
 SMALL_BLOCK = 1 << 16
+SHARED_BLOCK = 1 << 20
+"""The same for several threads, which wait for each other less often with larger ones."""
 LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
 LONGEST_HEADER = 64 << 20
@@ -131,16 +137,32 @@ class FastaReader(Reader):
 
     def read(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad,
              residues: int) -> Iterator[SequenceBatch]:
-        yield from _Reading(stream, where, alphabet, on_bad, residues).batches()
+        yield from _Reading(stream, where, alphabet, on_bad, residues, self.threads).batches()
+
+
+class _Block(NamedTuple):
+    """Some bytes of a file.
+
+    Attributes:
+        text: with line feeds as line ends.
+        at_line_start: whether a line begins with it.
+        kept_back: bytes of a header behind it that isn't whole.
+    """
+
+    text: bytes
+    at_line_start: bool
+    kept_back: int
 
 
 class _Reading:
     """State of one file being read."""
 
-    def __init__(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, residues: int) -> None:
+    def __init__(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, residues: int,
+                 threads: int) -> None:
         self._stream, self._where, self._alphabet, self._on_bad = stream, where, alphabet, on_bad
         self._limit = max(1, residues)
-        self._block = min(BLOCK, max(SMALL_BLOCK, residues))
+        self._threads = threads
+        self._block = min(BLOCK if threads < 2 else SHARED_BLOCK, max(SMALL_BLOCK, residues))
         self._line = 1  # number of the line in which the block begins
         self._at_line_start = True
         self._sample = b""
@@ -152,63 +174,69 @@ class _Reading:
         self._plain_table: np.ndarray | None = None
 
     def batches(self) -> Iterator[SequenceBatch]:
-        rest = b""
-        while True:
-            # Of what kind sequences are is told from the first block, which must not depend on the size of batches.
-            data = self._stream.read(self._block if self._checked else BLOCK)
-            block = rest + data if rest else data
-            if self._line == 1 and self._at_line_start:
-                block = block.removeprefix(b"\xef\xbb\xbf")  # the mark that some editors put before UTF-8
-            if not block:
-                break
-            block, rest = self._cut(block, last=not data)
-            if block and not self._take_plain(block):
-                self._take(block)
+        for block, found in self._looked_through():
+            self._at_line_start = block.at_line_start
+            if found:
+                self._take_plain(found)
+            elif block.text:
+                self._take(block.text)
+            if block.kept_back > LONGEST_HEADER:
+                raise InputError(f"{self._where}: line {self._line}: a header of more than {LONGEST_HEADER >> 20} MiB; "
+                                 "is this FASTA?")
             if self._batch.total_residues >= self._limit and self._batch.records > 1:
                 whole = self._split()
                 if whole is not None:
                     yield whole
-            if not data:
-                break
         if self._batch.records:
             self._judge_kind()
             whole = self._finish(self._batch)
             if whole is not None:
                 yield whole
 
-    def _cut(self, block: bytes, last: bool) -> tuple[bytes, bytes]:
-        """What can be taken, with line feeds as line ends; a header or comment whose line isn't whole is kept back."""
-        block, tail = with_line_feeds(block, last)
-        if last:
-            return block, b""
-        end = block.rfind(b"\n") + 1
-        begins_line = end > 0 or self._at_line_start
-        if begins_line and end < len(block) and _FIRSTS[block[end]]:
-            if len(block) - end > LONGEST_HEADER:
-                raise InputError(f"{self._where}: line {self._line + block.count(10, 0, end)}: a header of more than "
-                                 f"{LONGEST_HEADER >> 20} MiB; is this FASTA?")
-            return block[:end], block[end:] + tail
-        return block, tail
+    def _looked_through(self) -> "Iterator[tuple[_Block, PlainRecords | None]]":
+        """All blocks, each with what is in it if that is all plain. As soon as it is known of what kind sequences are,
+        several threads look through blocks."""
+        blocks = self._blocks()
+        for block in blocks:
+            yield block, None
+            if self._checked:
+                break
+        yield from in_turn(self._threads, self._plain, blocks, "reading")
 
-    def _take_plain(self, block: bytes) -> bool:
-        """Add what is in a block, if it is large, and of what kind sequences are is known, and nothing in it is out of
-        the ordinary: ``_take`` does the same with any."""
-        if not self._checked or len(block) < SMALL_BLOCK or not (self._batch.records or block[0] == _HEADER):
-            return False
+    def _blocks(self) -> Iterator[_Block]:
+        rest, at_line_start, first = b"", True, True
+        while True:
+            # Of what kind sequences are is told from the first block, which must not depend on the size of batches.
+            data = self._stream.read(self._block if self._checked else BLOCK)
+            text = rest + data if rest else data
+            if first:
+                text = text.removeprefix(b"\xef\xbb\xbf")  # the mark that some editors put before UTF-8
+            if not text:
+                return
+            text, rest, kept_back = _cut(text, at_line_start, last=not data)
+            yield _Block(text, at_line_start, kept_back)
+            if text:
+                at_line_start, first = text.endswith(b"\n"), False
+            if not data:
+                return
+
+    def _plain(self, block: _Block) -> "tuple[_Block, PlainRecords | None]":
+        """A block, with what is in it if it is large and nothing is out of the ordinary: ``_take`` takes any."""
+        if len(block.text) < SMALL_BLOCK:
+            return block, None
         from .plain_records_cpu import plain_fasta
 
         if self._plain_table is None:
             self._plain_table = plain_table(self._alphabet or PROTEIN)
-        found = plain_fasta(block, self._at_line_start, self._plain_table)
-        if found is None:
-            return False
+        return block, plain_fasta(block.text, block.at_line_start, self._plain_table)
+
+    def _take_plain(self, found: "PlainRecords") -> None:
+        """Add what is in a block to the batch."""
         batch = self._batch
         batch.begin(found.names, found.descriptions, found.lines + self._line, found.starts + batch.total_residues)
         batch.codes.append(found.codes)
         batch.total_residues += len(found.codes)
         self._line += found.newlines
-        self._at_line_start = block.endswith(b"\n")
-        return True
 
     def _take(self, block: bytes) -> None:
         """Add the records and parts of records in ``block`` to the batch.
@@ -252,7 +280,6 @@ class _Reading:
         batch.codes.append(np.frombuffer(codes, np.uint8))
         batch.total_residues += len(codes)
         self._line += len(newlines)
-        self._at_line_start = block.endswith(b"\n")
 
     def _begin_unnamed(self, raw: np.ndarray) -> None:
         """Residues before the first header: a query without one, else no FASTA."""
@@ -395,6 +422,18 @@ class _Reading:
 def with_numbers(names: Sequence[str], before: int) -> TextRows:
     """Names of queries, of which so many have been read before, with others for those that are blank."""
     return TextRows.of([name or f"Query_{before + n + 1}" for n, name in enumerate(names)])
+
+
+def _cut(block: bytes, at_line_start: bool, last: bool) -> tuple[bytes, bytes, int]:
+    """What can be taken, with line feeds as line ends; a header or comment whose line isn't whole, and what must wait
+    for more bytes; and the bytes of the former."""
+    block, tail = with_line_feeds(block, last)
+    if last:
+        return block, b"", 0
+    end = block.rfind(b"\n") + 1
+    if (end or at_line_start) and end < len(block) and _FIRSTS[block[end]]:
+        return block[:end], block[end:] + tail, len(block) - end
+    return block, tail, 0
 
 
 def _between(places: np.ndarray, begin: np.ndarray, stop: np.ndarray) -> np.ndarray:
