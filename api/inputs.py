@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -25,6 +26,7 @@ from .core.progress import Progress
 from .core.registry import Registry
 from .core.sequences import Intervals, ModelBatch, SequenceBatch
 from .core.stages import OnBad, Reader
+from .core.text_rows import TextRows
 
 RESIDUES = 4 << 20
 """Residues of a batch, about."""
@@ -46,7 +48,8 @@ _LARGEST_BLOCK = 128 << 10
 
 def read_sequences(path: str, registry: Registry, alphabet: Alphabet | None = None, on_bad: str = "error",
                    residues: int = RESIDUES, ids: "Ids | None" = None,
-                   queries: bool = False, progress: Progress | None = None) -> Iterator[SequenceBatch]:
+                   queries: bool = False, progress: Progress | None = None,
+                   threads: int = 1) -> Iterator[SequenceBatch]:
     """Batches of the sequences in a file, numbered from 0, without double ids.
 
     Args:
@@ -59,6 +62,7 @@ def read_sequences(path: str, registry: Registry, alphabet: Alphabet | None = No
         queries: take what BLAST takes of queries: double ids, gaps, which are left out, and records without a header
             or a name, which are Query_1, Query_2, … by their number.
         progress: told of the bytes of the file that are read; see ``begin_reading``.
+        threads: that may have a part in it.
 
     Raises:
         Cancelled: ``progress`` says so.
@@ -73,7 +77,7 @@ def read_sequences(path: str, registry: Registry, alphabet: Alphabet | None = No
     ids = ids or Ids()
     first = 0
     with concerning(where):
-        for read in _batches(path, where, registry, alphabet, tell, residues, queries, progress):
+        for read in _batches(path, where, registry, alphabet, tell, residues, queries, progress, threads):
             batch = read if queries else ids.filtered(read, where, tell)
             if len(batch):
                 yield replace(batch, ordinals=np.arange(first, first + len(batch), dtype=np.int64))
@@ -83,7 +87,7 @@ def read_sequences(path: str, registry: Registry, alphabet: Alphabet | None = No
 
 
 def _batches(path: str, where: str, registry: Registry, alphabet: Alphabet | None, tell: "Stop", residues: int,
-             queries: bool, progress: Progress | None) -> Iterator[SequenceBatch]:
+             queries: bool, progress: Progress | None, threads: int) -> Iterator[SequenceBatch]:
     """What the reader of the file's format, or of data of several files, reads."""
     claiming = claiming_reader(path, registry)
     if claiming:
@@ -91,6 +95,7 @@ def _batches(path: str, where: str, registry: Registry, alphabet: Alphabet | Non
         return
     with opened(path, progress=progress) as stream:
         reader = find_reader(stream, where, registry, "sequences", queries)
+        reader.threads = threads
         yield from cast(Iterator[SequenceBatch],
                         reader.read(cast(IO[bytes], stream), where, alphabet, tell, residues))
 
@@ -598,13 +603,14 @@ def kept_of(batch: SequenceBatch, kept: np.ndarray) -> SequenceBatch:
         sequence = place[intervals.sequence[stays]].astype(np.int32)
         return Intervals(sequence, intervals.start[stays], intervals.end[stays])
 
-    index = np.flatnonzero(kept).tolist()
+    def chosen(values: Sequence[Any]) -> Sequence[Any]:
+        return values.take(kept) if isinstance(values, TextRows) else list(compress(values, kept.tolist()))
+
     return SequenceBatch(
         batch.alphabet, batch.residues[np.repeat(kept, batch.lengths)],
         np.concatenate([[0], np.cumsum(batch.lengths[kept])]).astype(np.int64), batch.ordinals[kept],
-        cut(batch.lower), cut(batch.soft), cut(batch.hard), [batch.names[n] for n in index],
-        [batch.descriptions[n] for n in index] if len(batch.descriptions) else (),
-        [batch.taxids[n] for n in index] if len(batch.taxids) else ())
+        cut(batch.lower), cut(batch.soft), cut(batch.hard), chosen(batch.names), chosen(batch.descriptions),
+        chosen(batch.taxids))
 
 
 __all__ = ["Ids", "load_models", "load_sequences", "opened", "read_models", "read_sequences"]

@@ -30,6 +30,8 @@ OF_MEMORY = 32
 """Part of the memory for a run's data that the residues of a portion may be."""
 WIDER = 4
 """How many times as much a portion holds where volumes don't stay in memory."""
+READING = 4
+"""Threads that have a part in reading, at most."""
 WAIT = 0.2
 """Seconds after which a cancellation is noticed at the latest."""
 
@@ -92,6 +94,7 @@ class QueryStream:
         files: what is read.
         cancellation: stops reading.
         ahead: whether a portion is read while the one before is searched.
+        threads: of the search, of which some may have a part in reading.
 
     Attributes:
         files: what is read.
@@ -102,7 +105,9 @@ class QueryStream:
     part: float | None = None
     more = True
 
-    def __init__(self, files: QueryFiles, cancellation: Cancellation | None = None, ahead: bool = True) -> None:
+    def __init__(self, files: QueryFiles, cancellation: Cancellation | None = None, ahead: bool = True,
+                 threads: int = 1) -> None:
+        self._threads = min(threads, READING) if ahead else 1
         self.files, self._progress, self._ahead = files, Progress(cancellation), ahead
         self._residues, self._queries = (max(1, size // files.batches) for size in (files.residues, files.queries))
         self._together = files.batches
@@ -186,7 +191,7 @@ class QueryStream:
         for path in files.paths:
             yield from inputs.read_sequences(path, registry(), alphabet(files.kind), files.on_bad,
                                              min(files.residues, inputs.RESIDUES), queries=True,
-                                             progress=self._progress)
+                                             progress=self._progress, threads=self._threads)
 
     def _read_part(self) -> float | None:
         return min(1.0, self._progress.done / self._size) if self._size else None

@@ -205,7 +205,7 @@ def read_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, bu
     if paths is None or plan.family.query == "model" or cluster is not None:
         return load_queries(plan.family.query, queries, on_bad, budget), None
     stream = QueryStream(QueryFiles.of(plan.family.query, paths, on_bad, *BatchLimits.of(plan, use), use.memory,
-                                       use.threads), progress.cancellation, not use.in_turn)
+                                       use.threads), progress.cancellation, not use.in_turn, use.threads)
     first = stream.first()
     assert first is not None
     return first, stream if stream.more else None

@@ -12,6 +12,7 @@ from .alphabet import Alphabet
 from .classes import dataclass
 from .joined import Joined
 from .packed_texts import PackedTexts
+from .text_rows import TextRows
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class SequenceBatch:
         lower: stretches in lower case in the source.
         soft: stretches kept out of index and seed stages only.
         hard: stretches that every stage sees as the unknown residue; ``residues`` still hold the real residues.
-        names, descriptions: k strings each; empty where a source doesn't load them.
+        names, descriptions: k strings each, in a list or as ``TextRows``; empty where a source doesn't load them.
         taxids: NCBI's taxonomy id of each, 0 where it has none; empty where a source knows none.
     """
 
@@ -416,11 +417,14 @@ def offsets_of(lengths: "Sequence[int] | np.ndarray") -> np.ndarray:
     return offsets
 
 
-def _chained(batches: Sequence["SequenceBatch | ModelBatch"], name: str, absent: Any = "") -> list[Any]:
+def _chained(batches: Sequence["SequenceBatch | ModelBatch"], name: str, absent: Any = "") -> Sequence[Any]:
     """The values ``name`` of all batches, ``absent`` for those of a batch without them; none if no batch has any."""
     values = [getattr(batch, name) for batch in batches]
     if not any(map(len, values)):
         return []
+    if any(isinstance(some, TextRows) for some in values):
+        return TextRows.concat([some if len(some) else TextRows.blank(len(batch))
+                                for batch, some in zip(batches, values, strict=True)])
     chained: list[Any] = []
     for batch, some in zip(batches, values, strict=True):
         chained.extend(some or [absent] * len(batch))

@@ -419,11 +419,15 @@ class Reader(ABC):
 
     Class attributes beside these:
         packing: of models that can be stored in a database, version of what ``pack`` gives, from 1 on.
+
+    Attributes:
+        threads: that may have a part in reading a file.
     """
 
     name: ClassVar[str]
     gives: ClassVar[str] = "sequences"
     packing: ClassVar[int] = 0
+    threads: int = 1
 
     @abstractmethod
     def sniff(self, head: bytes) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from seqloom.core.records import Ragged
+from seqloom.core.text_rows import TextRows
 
 from .cell_forms import SCIENTIFIC, TEXT
 from .numbers import ABSENT, SMALLEST_EVALUE, bit_score_text, evalue_text, score_text
@@ -49,11 +50,8 @@ class Texts:
 
     def add(self, texts: Sequence[str]) -> np.ndarray:
         """i8[n] cells of ``texts``."""
-        whole = "".join(texts).encode("utf-8", "surrogatepass")
-        lengths = list(map(len, texts))
-        if sum(lengths) != len(whole):
-            lengths = [len(text.encode("utf-8", "surrogatepass")) for text in texts]
-        return self._numbered(np.frombuffer(whole, np.uint8), np.array(lengths, np.int64))
+        known = TextRows.of(texts)
+        return self._numbered(known.rows.values, known.sizes)
 
     def add_rows(self, rows: Ragged) -> np.ndarray:
         """i8[n] cells of rows of u1; those of empty ones are absent."""

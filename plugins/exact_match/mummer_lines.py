@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 from seqloom.core.classes import NamedTuple
+from seqloom.core.text_rows import TextRows
 
 WIDTH = 8
 """Of a column of numbers; longer ones make it wider."""
@@ -80,9 +81,6 @@ def compiled(some: Sections) -> str:
 
 def _packed(texts: Sequence[str], more: int) -> tuple[np.ndarray, np.ndarray]:
     """u1 bytes of all texts as UTF-8, and some more; u8[n, 2] where each begins and ends."""
-    whole = "\n".join([*texts, ""]).encode("utf-8", "surrogatepass")
-    raw = np.frombuffer(whole + bytes(more), np.uint8)
-    ends = np.flatnonzero(raw[: len(whole)] == ord("\n"))
-    if len(ends) != len(texts):  # there are such characters in them
-        ends = np.cumsum([len(text.encode("utf-8", "surrogatepass")) + 1 for text in texts]) - 1
-    return raw, np.stack([np.append(0, ends[:-1] + 1)[: len(ends)], ends], axis=1).astype(np.uint64)
+    rows = TextRows.of(texts).rows
+    bounds = np.stack([rows.offsets[:-1], rows.offsets[1:]], axis=1).astype(np.uint64)
+    return np.append(rows.values, np.zeros(more, np.uint8)), bounds

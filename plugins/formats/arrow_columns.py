@@ -15,6 +15,7 @@ from ...core.distinct import ranked
 from ...core.engine.threads import in_turn
 from ...core.ports import QueryBlock, Taxon
 from ...core.records import PATH_OPS, Alignments, Column, Hits, Ragged, Records
+from ...core.text_rows import TextRows
 from .lines import owners
 
 if TYPE_CHECKING:
@@ -184,8 +185,9 @@ _RESERVED = {"run", "qnumber", "snumber", *(c.name for c in (*Hits.columns, *Ali
              *(name for columns in LEVELS.values() for name in columns)}
 
 
-def tables(blocks: Iterable[QueryBlock], level: str, threads: int = 1) -> "Iterator[pyarrow.Table]":
-    """All rows in the order of the queries, some hundred thousand at a time; one table at least, if without rows.
+def tables(blocks: Iterable[QueryBlock], level: str, threads: int = 1) -> "Iterator[Sequence[pyarrow.Table]]":
+    """All rows in the order of the queries, some hundred thousand at a time, in tables that ``joined`` makes one of;
+    one table at least, if without rows.
 
     Args:
         threads: that make columns of several blocks at a time.
@@ -213,14 +215,14 @@ def tables(blocks: Iterable[QueryBlock], level: str, threads: int = 1) -> "Itera
         waiting.append(table)
         rows, held = rows + len(table), held + table.nbytes
         if rows >= ROWS_AT_ONCE or held >= BYTES_AT_ONCE:
-            yield _joined(waiting)
+            yield waiting
             waiting, rows, held = [], 0, 0
     if waiting:
-        yield _joined(waiting)
+        yield waiting
     if first is None or not len(first):
         nothing = Alignments.empty() if level == "hsps" else Hits.empty()
         chosen = _columns(nothing if first is None else first, level)
-        yield pyarrow.table({name: pyarrow.nulls(0, _type(kind)) for name, (kind, _) in chosen.items()})
+        yield [pyarrow.table({name: pyarrow.nulls(0, _type(kind)) for name, (kind, _) in chosen.items()})]
 
 
 def plain(schema: "pyarrow.Schema") -> "pyarrow.Schema":
@@ -257,7 +259,7 @@ def _table(rows: Rows, columns: Mapping[str, tuple[str, Made]]) -> "pyarrow.Tabl
     return pyarrow.table(arrays)
 
 
-def _joined(parts: "Sequence[pyarrow.Table]") -> "pyarrow.Table":
+def joined(parts: "Sequence[pyarrow.Table]") -> "pyarrow.Table":
     """Tables one behind the other, with one dictionary for each column."""
     import pyarrow
 
@@ -307,6 +309,8 @@ def _shared(values: Shared) -> Any:
 def _encoded(texts: Sequence[str | None]) -> tuple[Ragged, np.ndarray]:
     """Rows of u1 of texts, and bool[n] which are none."""
     absent = np.zeros(len(texts), bool)
+    if isinstance(texts, TextRows):
+        return texts.rows, absent
     try:
         data = np.frombuffer("\n".join(texts).encode(), np.uint8)  # type: ignore[arg-type]
     except TypeError:

@@ -9,20 +9,28 @@ files that are as plain as most are gone through by a kernel.
 import re
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, PROTEIN, Alphabet
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
+from seqloom.core.engine.threads import in_turn
 from seqloom.core.errors import AlphabetError, InputError
+from seqloom.core.joined import Joined
 from seqloom.core.stages import Intervals, OnBad, Reader, SequenceBatch
+from seqloom.core.text_rows import TextRows
+
+if TYPE_CHECKING:
+    from .plain_records_cpu import PlainRecords
 
 BLOCK = 1 << 18
 """Bytes that are looked at in one go, so many that they and what is made of them stay in the cache of the processor;
 fewer, but no fewer than ``SMALL_BLOCK``, for small batches."""
 SMALL_BLOCK = 1 << 16
+SHARED_BLOCK = 1 << 20
+"""The same for several threads, which wait for each other less often with larger ones."""
 LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
 LONGEST_HEADER = 64 << 20
@@ -98,12 +106,24 @@ class _Batch:
 
     codes: list[np.ndarray] = field(default_factory=list)
     total_residues: int = 0
-    names: list[str] = field(default_factory=list)
-    descriptions: list[str] = field(default_factory=list)
+    names: list[Sequence[str]] = field(default_factory=list)
+    descriptions: list[Sequence[str]] = field(default_factory=list)
+    records: int = 0
     lines: list[np.ndarray] = field(default_factory=list)
     starts: list[np.ndarray] = field(default_factory=list)
     lower: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     bad: set[int] = field(default_factory=set)
+
+    def begin(self, names: Sequence[str], descriptions: Sequence[str], lines: np.ndarray, starts: np.ndarray) -> None:
+        """Records begin, with i8 numbers of their lines and of the residues before them."""
+        self.names.append(names)
+        self.descriptions.append(descriptions)
+        self.lines.append(lines)
+        self.starts.append(starts)
+        self.records += len(names)
+
+    def name(self, record: int) -> str:
+        return Joined(self.names)[record]
 
 
 class FastaReader(Reader):
@@ -117,16 +137,32 @@ class FastaReader(Reader):
 
     def read(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad,
              residues: int) -> Iterator[SequenceBatch]:
-        yield from _Reading(stream, where, alphabet, on_bad, residues).batches()
+        yield from _Reading(stream, where, alphabet, on_bad, residues, self.threads).batches()
+
+
+class _Block(NamedTuple):
+    """Some bytes of a file.
+
+    Attributes:
+        text: with line feeds as line ends.
+        at_line_start: whether a line begins with it.
+        kept_back: bytes of a header behind it that isn't whole.
+    """
+
+    text: bytes
+    at_line_start: bool
+    kept_back: int
 
 
 class _Reading:
     """State of one file being read."""
 
-    def __init__(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, residues: int) -> None:
+    def __init__(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, residues: int,
+                 threads: int) -> None:
         self._stream, self._where, self._alphabet, self._on_bad = stream, where, alphabet, on_bad
         self._limit = max(1, residues)
-        self._block = min(BLOCK, max(SMALL_BLOCK, residues))
+        self._threads = threads
+        self._block = min(BLOCK if threads < 2 else SHARED_BLOCK, max(SMALL_BLOCK, residues))
         self._line = 1  # number of the line in which the block begins
         self._at_line_start = True
         self._sample = b""
@@ -138,66 +174,69 @@ class _Reading:
         self._plain_table: np.ndarray | None = None
 
     def batches(self) -> Iterator[SequenceBatch]:
-        rest = b""
-        while True:
-            # Of what kind sequences are is told from the first block, which must not depend on the size of batches.
-            data = self._stream.read(self._block if self._checked else BLOCK)
-            block = rest + data if rest else data
-            if self._line == 1 and self._at_line_start:
-                block = block.removeprefix(b"\xef\xbb\xbf")  # the mark that some editors put before UTF-8
-            if not block:
-                break
-            block, rest = self._cut(block, last=not data)
-            if block and not self._take_plain(block):
-                self._take(block)
-            if self._batch.total_residues >= self._limit and len(self._batch.names) > 1:
+        for block, found in self._looked_through():
+            self._at_line_start = block.at_line_start
+            if found:
+                self._take_plain(found)
+            elif block.text:
+                self._take(block.text)
+            if block.kept_back > LONGEST_HEADER:
+                raise InputError(f"{self._where}: line {self._line}: a header of more than {LONGEST_HEADER >> 20} MiB; "
+                                 "is this FASTA?")
+            if self._batch.total_residues >= self._limit and self._batch.records > 1:
                 whole = self._split()
                 if whole is not None:
                     yield whole
-            if not data:
-                break
-        if self._batch.names:
+        if self._batch.records:
             self._judge_kind()
             whole = self._finish(self._batch)
             if whole is not None:
                 yield whole
 
-    def _cut(self, block: bytes, last: bool) -> tuple[bytes, bytes]:
-        """What can be taken, with line feeds as line ends; a header or comment whose line isn't whole is kept back."""
-        block, tail = with_line_feeds(block, last)
-        if last:
-            return block, b""
-        end = block.rfind(b"\n") + 1
-        begins_line = end > 0 or self._at_line_start
-        if begins_line and end < len(block) and _FIRSTS[block[end]]:
-            if len(block) - end > LONGEST_HEADER:
-                raise InputError(f"{self._where}: line {self._line + block.count(10, 0, end)}: a header of more than "
-                                 f"{LONGEST_HEADER >> 20} MiB; is this FASTA?")
-            return block[:end], block[end:] + tail
-        return block, tail
+    def _looked_through(self) -> "Iterator[tuple[_Block, PlainRecords | None]]":
+        """All blocks, each with what is in it if that is all plain. As soon as it is known of what kind sequences are,
+        several threads look through blocks."""
+        blocks = self._blocks()
+        for block in blocks:
+            yield block, None
+            if self._checked:
+                break
+        yield from in_turn(self._threads, self._plain, blocks, "reading")
 
-    def _take_plain(self, block: bytes) -> bool:
-        """Add what is in a block, if it is large, and of what kind sequences are is known, and nothing in it is out of
-        the ordinary: ``_take`` does the same with any."""
-        if not self._checked or len(block) < SMALL_BLOCK or not (self._batch.names or block[0] == _HEADER):
-            return False
+    def _blocks(self) -> Iterator[_Block]:
+        rest, at_line_start, first = b"", True, True
+        while True:
+            # Of what kind sequences are is told from the first block, which must not depend on the size of batches.
+            data = self._stream.read(self._block if self._checked else BLOCK)
+            text = rest + data if rest else data
+            if first:
+                text = text.removeprefix(b"\xef\xbb\xbf")  # the mark that some editors put before UTF-8
+            if not text:
+                return
+            text, rest, kept_back = _cut(text, at_line_start, last=not data)
+            yield _Block(text, at_line_start, kept_back)
+            if text:
+                at_line_start, first = text.endswith(b"\n"), False
+            if not data:
+                return
+
+    def _plain(self, block: _Block) -> "tuple[_Block, PlainRecords | None]":
+        """A block, with what is in it if it is large and nothing is out of the ordinary: ``_take`` takes any."""
+        if len(block.text) < SMALL_BLOCK:
+            return block, None
         from .plain_records_cpu import plain_fasta
 
         if self._plain_table is None:
             self._plain_table = plain_table(self._alphabet or PROTEIN)
-        found = plain_fasta(block, self._at_line_start, self._plain_table)
-        if found is None:
-            return False
+        return block, plain_fasta(block.text, block.at_line_start, self._plain_table)
+
+    def _take_plain(self, found: "PlainRecords") -> None:
+        """Add what is in a block to the batch."""
         batch = self._batch
-        batch.names += found.names
-        batch.descriptions += found.descriptions
-        batch.lines.append(found.lines + self._line)
-        batch.starts.append(found.starts + batch.total_residues)
+        batch.begin(found.names, found.descriptions, found.lines + self._line, found.starts + batch.total_residues)
         batch.codes.append(found.codes)
         batch.total_residues += len(found.codes)
         self._line += found.newlines
-        self._at_line_start = block.endswith(b"\n")
-        return True
 
     def _take(self, block: bytes) -> None:
         """Add the records and parts of records in ``block`` to the batch.
@@ -215,7 +254,7 @@ class _Reading:
         index = np.searchsorted(newlines, headers)
         ends = np.append(newlines, len(raw))[index]
         before = raw[: headers[0] if len(headers) else len(raw)].tobytes()
-        if not self._batch.names and before.translate(None, _BLANK):
+        if not self._batch.records and before.translate(None, _BLANK):
             self._begin_unnamed(raw)
         batch = self._batch
         names, descriptions, places = words_of_headers(raw, headers, ends)
@@ -232,11 +271,8 @@ class _Reading:
         if int(lengths.sum()) != len(codes):  # there are other blanks than line ends
             blanks = np.flatnonzero(np.isin(raw, np.frombuffer(_BLANK, np.uint8)))
             lengths = stop - begin - _between(blanks, begin, stop)
-        known = len(batch.names)
-        batch.names += names
-        batch.descriptions += descriptions
-        batch.lines.append(self._line + index)
-        batch.starts.append(batch.total_residues + np.cumsum(lengths[:-1]))
+        known = batch.records
+        batch.begin(names, descriptions, self._line + index, batch.total_residues + np.cumsum(lengths[:-1]))
         if codes.find(bytes([INVALID])) >= 0:
             self._invalid(raw, table, newlines, headers, known)
         if (raw >= LOWER).any():
@@ -244,7 +280,6 @@ class _Reading:
         batch.codes.append(np.frombuffer(codes, np.uint8))
         batch.total_residues += len(codes)
         self._line += len(newlines)
-        self._at_line_start = block.endswith(b"\n")
 
     def _begin_unnamed(self, raw: np.ndarray) -> None:
         """Residues before the first header: a query without one, else no FASTA."""
@@ -253,7 +288,8 @@ class _Reading:
         if not self._on_bad.as_query:
             raise InputError(f"{self._where}: line {line}: not FASTA: a header line that begins with '>' is expected; "
                              "check the file's format")
-        self._batch = _Batch(names=[""], descriptions=[""], lines=[np.array([line])], starts=[np.zeros(1, np.int64)])
+        self._batch = _Batch()
+        self._batch.begin([""], [""], np.array([line]), np.zeros(1, np.int64))
 
     def _without_gaps(self, raw: np.ndarray, newlines: np.ndarray, headers: np.ndarray) -> bytes:
         """The block with blanks in place of gaps; says once where the first one is."""
@@ -298,7 +334,7 @@ class _Reading:
             if record in self._batch.bad:
                 continue
             line = self._line + int(np.searchsorted(newlines, place))
-            self._report(record, line, *self._about_residue(chr(raw[place]), self._batch.names[record]))
+            self._report(record, line, *self._about_residue(chr(raw[place]), self._batch.name(record)))
 
     def _about_residue(self, residue: str, name: str) -> tuple[str, str]:
         if residue == "-":
@@ -320,7 +356,8 @@ class _Reading:
         """The whole records as a batch; the last one, which may go on, stays behind."""
         batch = self._batch
         starts, lines = np.concatenate(batch.starts), np.concatenate(batch.lines)
-        cut, last = int(starts[-1]), len(batch.names) - 1
+        names, descriptions = TextRows.concat(batch.names), TextRows.concat(batch.descriptions)
+        cut, last = int(starts[-1]), batch.records - 1
         codes, after = batch.codes, deque[np.ndarray]()
         behind = batch.total_residues - cut
         while behind:
@@ -330,8 +367,8 @@ class _Reading:
             behind -= len(piece) - kept
             if kept:
                 codes.append(piece[:kept])
-        rest = _Batch([*after], batch.total_residues - cut, batch.names[last:], batch.descriptions[last:],
-                      [lines[last:]], [np.zeros(1, np.int64)], bad={0} if last in batch.bad else set())
+        rest = _Batch([*after], batch.total_residues - cut, bad={0} if last in batch.bad else set())
+        rest.begin([names[last]], [descriptions[last]], lines[last:], np.zeros(1, np.int64))
         if batch.lower:
             begin, end = (np.concatenate(edges) for edges in zip(*batch.lower, strict=True))
             later = end > cut
@@ -340,7 +377,7 @@ class _Reading:
             sooner = begin < cut
             batch.lower = [(begin[sooner], np.minimum(end[sooner], cut))]
         batch.total_residues, batch.starts, batch.lines = cut, [starts[:-1]], [lines[:last]]
-        del batch.names[last:], batch.descriptions[last:]
+        batch.names, batch.descriptions, batch.records = [names[:last]], [descriptions[:last]], last
         batch.bad.discard(last)
         self._batch = rest
         return self._finish(batch)
@@ -349,37 +386,54 @@ class _Reading:
         """A batch of the records that can be used; None if there is none."""
         offsets = np.append(np.concatenate(batch.starts), batch.total_residues)
         lengths, lines = np.diff(offsets), np.concatenate(batch.lines)
+        names, descriptions = TextRows.concat(batch.names), TextRows.concat(batch.descriptions)
         self._batch, rest = batch, self._batch  # reports go to the batch in hand
         for record in np.flatnonzero(lengths == 0).tolist():
             if record not in batch.bad:
-                self._report(record, int(lines[record]), f"record '{batch.names[record]}' has no sequence",
+                self._report(record, int(lines[record]), f"record '{names[record]}' has no sequence",
                              "add its sequence or remove the record")
         for record in np.flatnonzero(lengths > LONGEST).tolist():
             self._report(record, int(lines[record]),
-                         f"sequence '{batch.names[record]}' has {lengths[record]:,} residues and at most "
+                         f"sequence '{names[record]}' has {lengths[record]:,} residues and at most "
                          f"{LONGEST:,} can be used", "cut it into pieces")
-        for record in [n for n, name in enumerate(batch.names) if not name] if "" in batch.names else []:
-            if self._on_bad.as_query:
-                batch.names[record] = f"Query_{self._read + record + 1}"
-            elif record not in batch.bad:
+        nameless = np.flatnonzero(names.sizes == 0).tolist()
+        if nameless and self._on_bad.as_query:
+            names = with_numbers(names, self._read)
+        for record in nameless if not self._on_bad.as_query else []:
+            if record not in batch.bad:
                 self._report(record, int(lines[record]), "the header has no name", "write one behind the '>'")
         self._batch = rest
-        self._read += len(batch.names)
+        self._read += batch.records
         residues = np.concatenate([np.empty(0, np.uint8), *batch.codes])
         lower = runs_of_records(batch.lower, offsets)
-        names, descriptions = batch.names, batch.descriptions
         if batch.bad:
             kept = np.ones(len(names), bool)
             kept[list(batch.bad)] = False
             residues, offsets, lower = selected(residues, offsets, lower, kept)
-            good = np.flatnonzero(kept).tolist()
-            names, descriptions, lines = [names[n] for n in good], [descriptions[n] for n in good], lines[kept]
-        if not names:
+            names, descriptions, lines = names.take(kept), descriptions.take(kept), lines[kept]
+        if not len(names):
             return None
         first, self._ordinal = self._ordinal, self._ordinal + len(names)
         return LocatedBatch(
             self._alphabet or PROTEIN, residues, offsets, np.arange(first, self._ordinal, dtype=np.int64), lower,
             names=names, descriptions=descriptions, lines=lines)
+
+
+def with_numbers(names: Sequence[str], before: int) -> TextRows:
+    """Names of queries, of which so many have been read before, with others for those that are blank."""
+    return TextRows.of([name or f"Query_{before + n + 1}" for n, name in enumerate(names)])
+
+
+def _cut(block: bytes, at_line_start: bool, last: bool) -> tuple[bytes, bytes, int]:
+    """What can be taken, with line feeds as line ends; a header or comment whose line isn't whole, and what must wait
+    for more bytes; and the bytes of the former."""
+    block, tail = with_line_feeds(block, last)
+    if last:
+        return block, b"", 0
+    end = block.rfind(b"\n") + 1
+    if (end or at_line_start) and end < len(block) and _FIRSTS[block[end]]:
+        return block[:end], block[end:] + tail, len(block) - end
+    return block, tail, 0
 
 
 def _between(places: np.ndarray, begin: np.ndarray, stop: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ The file is taken in blocks. In each numpy finds the lines and checks them; no s
 reads loops over records in Python. Blocks of larger files that are as plain as most are gone through by a kernel.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import IO
 
@@ -12,6 +12,7 @@ import numpy as np
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, Alphabet
 from seqloom.core.errors import InputError
 from seqloom.core.stages import OnBad, Reader, SequenceBatch
+from seqloom.core.text_rows import TextRows
 
 from . import fasta
 from .fasta import (
@@ -54,8 +55,8 @@ class _Reading:
         self._read = 0  # records, with those that can't be used
         self._given = 0  # records in batches
         self._ended = 0  # number of the first of the blank lines that end the file; 0 if there is none so far
-        self._names: list[str] = []
-        self._descriptions: list[str] = []
+        self._names: list[Sequence[str]] = []
+        self._descriptions: list[Sequence[str]] = []
         self._codes: list[np.ndarray] = []
         self._lengths: list[np.ndarray] = []
         self._lower: list[tuple[np.ndarray, np.ndarray]] = []
@@ -87,7 +88,7 @@ class _Reading:
             if last:
                 self._check_end(block[whole:])
             rest = block[whole:] + tail
-            if self._names and (last or self._residues >= self._limit):
+            if any(map(len, self._names)) and (last or self._residues >= self._limit):
                 yield self._batch()
 
     def _take_plain(self, block: bytes) -> bytes:
@@ -106,11 +107,11 @@ class _Reading:
         self._line += found.newlines
         return block[found.taken :]
 
-    def _append(self, names: list[str], descriptions: list[str], codes: np.ndarray, lengths: np.ndarray,
+    def _append(self, names: Sequence[str], descriptions: Sequence[str], codes: np.ndarray, lengths: np.ndarray,
                 lines: np.ndarray) -> None:
         """Have records in the next batch."""
-        self._names += names
-        self._descriptions += descriptions
+        self._names.append(names)
+        self._descriptions.append(descriptions)
         self._codes.append(codes)
         self._lengths.append(lengths)
         self._lines.append(lines)
@@ -160,7 +161,7 @@ class _Reading:
             self._judged = True
         names, descriptions, _ = words_of_headers(raw, starts[:, 0], ends[:, 0])
         if self._on_bad.as_query and "" in names:
-            names = [name or f"Query_{self._read + n + 1}" for n, name in enumerate(names)]
+            names = [*fasta.with_numbers(names, self._read)]
         numbers = np.arange(self._line, self._line + 4 * len(names), 4)
         self._read += len(names)
         codes = text.translate(self._table)
@@ -195,11 +196,12 @@ class _Reading:
     def _batch(self) -> SequenceBatch:
         """The records so far as a batch; they are forgotten."""
         offsets = np.append(0, np.cumsum(np.concatenate(self._lengths)))
-        first, self._given = self._given, self._given + len(self._names)
+        names, descriptions = TextRows.concat(self._names), TextRows.concat(self._descriptions)
+        first, self._given = self._given, self._given + len(names)
         batch = LocatedBatch(
             self._alphabet, np.concatenate(self._codes), offsets,
             np.arange(first, self._given, dtype=np.int64), runs_of_records(self._lower, offsets),
-            names=self._names, descriptions=self._descriptions, lines=np.concatenate(self._lines))
+            names=names, descriptions=descriptions, lines=np.concatenate(self._lines))
         self._names, self._descriptions, self._residues = [], [], 0
         self._codes, self._lengths, self._lower, self._lines = [], [], [], []
         return batch

@@ -7,6 +7,8 @@ that the table of residues doesn't give a code for, blanks among them. The numpy
 import numpy as np
 from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.records import Ragged
+from seqloom.core.text_rows import TextRows
 
 _NEWLINE, _FASTA, _FASTQ, _PLUS, _BLANK, _ASCII = 10, ord(">"), ord("@"), ord("+"), 32, 127
 _OTHER = 255
@@ -32,23 +34,21 @@ class PlainRecords(NamedTuple):
     codes: np.ndarray
     starts: np.ndarray
     lines: np.ndarray
-    names: list[str]
-    descriptions: list[str]
+    names: TextRows
+    descriptions: TextRows
     newlines: int
     taken: int
 
 
 @inline
 def _words(raw, at, size, names, named, descriptions, described):
-    """Copy what a header from ``at`` on says, each part with a line end behind it; where the header ends, ``_WRONG``
-    where it isn't plain, and how much is in ``names`` and ``descriptions`` then."""
+    """Copy what a header from ``at`` on says; where the header ends, ``_WRONG`` where it isn't plain, and how much is
+    in ``names`` and ``descriptions`` then."""
     first = at
     while at < size and raw[at] > _BLANK and raw[at] <= _ASCII:
         names[named] = raw[at]
         named += _ONE
         at += _ONE
-    names[named] = _NEWLINE
-    named += _ONE
     plain = at > first
     if plain and at < size and raw[at] != _NEWLINE:
         at += _ONE
@@ -58,16 +58,15 @@ def _words(raw, at, size, names, named, descriptions, described):
             described += _ONE
             at += _ONE
         plain = at > first and raw[first] > _BLANK and raw[at - _ONE] > _BLANK
-    descriptions[described] = _NEWLINE
-    described += _ONE
     return at if plain else _WRONG, named, described
 
 
 @kernel
-def _take_fasta(raw, at_line_start, table, codes, names, descriptions, starts, lines, sizes):
-    """Fill all arrays but the first and ``table``, u8[256]; names and descriptions have line ends behind each.
+def _take_fasta(raw, at_line_start, table, codes, names, descriptions, name_ends, description_ends, starts, lines,
+                sizes):
+    """Fill all arrays but the first and ``table``, u8[256].
 
-    sizes: i8[6], of codes, names, descriptions and records, line ends and bytes; −1 first where something isn't plain.
+    sizes: i8[4], of codes and records, line ends and bytes; −1 first where something isn't plain.
     """
     size = np.uint64(len(raw))
     at = residues = named = described = records = newlines = np.uint64(0)
@@ -75,10 +74,11 @@ def _take_fasta(raw, at_line_start, table, codes, names, descriptions, starts, l
     while at < size:
         if raw[at] == _FASTA and at_line_start:
             starts[records], lines[records] = residues, newlines
-            records += _ONE
             at, named, described = _words(raw, at + _ONE, size, names, named, descriptions, described)
             if at == _WRONG:
                 return
+            name_ends[records], description_ends[records] = named, described
+            records += _ONE
         else:
             code = table[raw[at]]
             while code != _OTHER:
@@ -94,17 +94,17 @@ def _take_fasta(raw, at_line_start, table, codes, names, descriptions, starts, l
             at += _ONE
             newlines += _ONE
             at_line_start = True
-    sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5] = residues, named, described, records, newlines, size
+    sizes[0], sizes[1], sizes[2], sizes[3] = residues, records, newlines, size
 
 
 @kernel
-def _take_fastq(raw, table, codes, names, descriptions, starts, lines, sizes):
+def _take_fastq(raw, table, codes, names, descriptions, name_ends, description_ends, starts, lines, sizes):
     """As ``_take_fasta``, with whole records alone."""
     size = np.uint64(len(raw))
     at = residues = named = described = records = newlines = np.uint64(0)
     sizes[0] = -1
     while at < size:
-        begin, before = at, (residues, named, described)
+        begin, before = at, residues
         if raw[at] != _FASTQ:
             return
         at, named, described = _words(raw, at + _ONE, size, names, named, descriptions, described)
@@ -123,7 +123,7 @@ def _take_fastq(raw, table, codes, names, descriptions, starts, lines, sizes):
         # Behind it come '+', a line end, as many qualities and a line end.
         end = at + count + np.uint64(4)
         if end > size:
-            at, residues, named, described = begin, before[0], before[1], before[2]
+            at, residues = begin, before
             break
         plain = raw[at + _ONE] == _PLUS and raw[at + np.uint64(2)] == _NEWLINE and raw[end - _ONE] == _NEWLINE
         within = False
@@ -132,10 +132,11 @@ def _take_fastq(raw, table, codes, names, descriptions, starts, lines, sizes):
         if within or not plain:
             return
         starts[records], lines[records] = first, newlines
+        name_ends[records], description_ends[records] = named, described
         records += _ONE
         newlines += np.uint64(4)
         at = end
-    sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5] = residues, named, described, records, newlines, at
+    sizes[0], sizes[1], sizes[2], sizes[3] = residues, records, newlines, at
 
 
 def plain_fasta(block: bytes, at_line_start: bool, table: np.ndarray) -> PlainRecords | None:
@@ -158,21 +159,25 @@ class _Room:
     def __init__(self, size: int) -> None:
         most = size // _SHORTEST + 1
         self._codes, self._names, self._descriptions = (np.empty(size + 2, np.uint8) for _ in range(3))
-        self._starts, self._lines, self._sizes = (np.empty(count, np.int64) for count in (most, most, 6))
+        self._name_ends, self._description_ends, self._starts, self._lines, self._sizes = (
+            np.empty(count, np.int64) for count in (most, most, most, most, 4))
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """The last arguments of the kernels."""
-        return self._codes, self._names, self._descriptions, self._starts, self._lines, self._sizes
+        return (self._codes, self._names, self._descriptions, self._name_ends, self._description_ends, self._starts,
+                self._lines, self._sizes)
 
     def records(self) -> PlainRecords | None:
-        residues, named, described, records, newlines, taken = self._sizes.tolist()
+        residues, records, newlines, taken = self._sizes.tolist()
         if residues < 0:
             return None
-        texts = _parted(self._descriptions[:described]) if described > records else [""] * records
-        return PlainRecords(self._codes[:residues], self._starts[:records], self._lines[:records],
-                            _parted(self._names[:named]), texts, newlines, taken)
+        names, descriptions = (_rows(text, ends[:records]) for text, ends in (
+            (self._names, self._name_ends), (self._descriptions, self._description_ends)))
+        return PlainRecords(self._codes[:residues], self._starts[:records], self._lines[:records], names, descriptions,
+                            newlines, taken)
 
 
-def _parted(text: np.ndarray) -> list[str]:
-    return text.tobytes().decode("ascii").split("\n")[:-1]
+def _rows(text: np.ndarray, ends: np.ndarray) -> TextRows:
+    offsets = np.append(0, ends)
+    return TextRows(Ragged(offsets, text[: offsets[-1]]))

@@ -1,15 +1,18 @@
 """Tables of columns for other programs: Parquet, and Arrow's own file format."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from ...core.engine.threads import in_turn
 from ...core.errors import OptionError, UnknownNameError
 from ...core.ports import Report
 from ...core.stages import Writer
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from .parquet_parts import Part
 
 
 SELDOM_TWICE = ("qseqid", "sstart", "send")
@@ -33,22 +36,20 @@ class _Table(Writer):
             raise OptionError(f"output format '{self.name}' takes one level, not '{more[0]}' as well")
         sink = _Sink(stream)
         try:
-            writer: Any = None
-            for table in tables(report.blocks(), level, report.threads):
-                writer = writer or self._opened(sink, table.schema)
-                writer.write_table(self._laid_out(table))
-            writer.close()
+            # Threads that make columns are others than those that encode them, which so have rows of many blocks.
+            some = tables(report.blocks(), level, report.threads)
+            self._write(sink, in_turn(report.threads, self._encoded, some, "tables"))
         except BaseException:
             sink.ended = True
             raise
 
     @abstractmethod
-    def _opened(self, sink: "_Sink", schema: "pyarrow.Schema") -> Any:
-        """What writes such tables into ``sink``."""
+    def _encoded(self, tables: "Sequence[pyarrow.Table]") -> Any:
+        """Tables one behind the other as they are written; several threads do this at a time."""
 
-    def _laid_out(self, table: "pyarrow.Table") -> "pyarrow.Table":
-        """A table as it is written."""
-        return table
+    @abstractmethod
+    def _write(self, sink: "_Sink", encoded: Iterator[Any]) -> None:
+        """Write a file of what ``_encoded`` gives, which is one at least."""
 
 
 class Parquet(_Table):
@@ -56,14 +57,30 @@ class Parquet(_Table):
 
     name = "parquet"
 
-    def _opened(self, sink: "_Sink", schema: "pyarrow.Schema") -> Any:
+    def _encoded(self, tables: "Sequence[pyarrow.Table]") -> "Part":
+        import pyarrow
         from pyarrow import parquet
 
+        from .arrow_columns import joined
+        from .parquet_parts import part_of
+
+        table, encoded = joined(tables), pyarrow.BufferOutputStream()
         # Without Arrow's own schema, dictionaries are read as the texts that they stand for.
-        repeated = [name for name in schema.names if name not in SELDOM_TWICE]
-        bounded = [name for name in schema.names if name in BOUNDED]
-        return parquet.ParquetWriter(sink, schema, store_schema=False, use_dictionary=repeated,
-                                     write_statistics=bounded)
+        repeated = [name for name in table.schema.names if name not in SELDOM_TWICE]
+        bounded = [name for name in table.schema.names if name in BOUNDED]
+        with parquet.ParquetWriter(encoded, table.schema, store_schema=False, use_dictionary=repeated,
+                                   write_statistics=bounded) as writer:
+            writer.write_table(table)
+        return part_of(memoryview(encoded.getvalue()))
+
+    def _write(self, sink: "_Sink", encoded: "Iterator[Part]") -> None:
+        from .parquet_parts import Joining
+
+        joining = Joining()
+        for part in encoded:
+            for data in joining.add(part):
+                sink.write(data)
+        sink.write(joining.end())
 
 
 class ArrowFile(_Table):
@@ -71,17 +88,20 @@ class ArrowFile(_Table):
 
     name = "arrow"
 
-    def _opened(self, sink: "_Sink", schema: "pyarrow.Schema") -> Any:
+    def _encoded(self, tables: "Sequence[pyarrow.Table]") -> "pyarrow.Table":
+        from .arrow_columns import joined, plain
+
+        table = joined(tables)
+        return table.cast(plain(table.schema))
+
+    def _write(self, sink: "_Sink", encoded: "Iterator[pyarrow.Table]") -> None:
         from pyarrow import ipc
 
-        from .arrow_columns import plain
-
-        return ipc.new_file(sink, plain(schema))
-
-    def _laid_out(self, table: "pyarrow.Table") -> "pyarrow.Table":
-        from .arrow_columns import plain
-
-        return table.cast(plain(table.schema))
+        writer: Any = None
+        for table in encoded:
+            writer = writer or ipc.new_file(sink, table.schema)
+            writer.write_table(table)
+        writer.close()
 
 
 class _Sink:

@@ -16,6 +16,7 @@ from ...core.engine.memory import MemorySink
 from ...core.ports import SlotStats, TargetInfo, UnitPlan, VolumeSource
 from ...core.records import Hits, Ragged, Records, children_order
 from ...core.sequences import ModelBatch, SequenceBatch
+from ...core.text_rows import TextRows
 from .report import Asked, Reporting
 from .run_row import INCOMPLETE, NUMBER, OF_RUN, OF_SLOT, begun, new_run_id, numbered, utc_now
 
@@ -204,7 +205,7 @@ class HeldReport(Reporting):
 
     def asked(self, first: int, last: int, residues: bool) -> Asked:
         batch = self._taken(first, last)
-        nothing = [""] * len(batch)
+        nothing = TextRows.blank(len(batch))
         known = Ragged(batch.offsets, batch.residues) if residues and isinstance(batch, SequenceBatch) else None
         return Asked(batch.ordinals, batch.names, batch.descriptions or nothing,
                      getattr(batch, "accessions", None) or nothing, batch.lengths, known)

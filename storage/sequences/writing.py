@@ -115,21 +115,21 @@ class Writer:
 
     def _add_rows(self, batch: SequenceBatch, lengths: np.ndarray) -> None:
         count, first = len(batch), self._sequences
-        descriptions = batch.descriptions or [""] * count
+        names, descriptions = list(batch.names), list(batch.descriptions) or [""] * count
         taxids = np.asarray(batch.taxids, np.int64) if len(batch.taxids) else np.zeros(count, np.int64)
-        for text in (*batch.names, *descriptions):
+        for text in (*names, *descriptions):
             if "\n" in text:
                 raise InputError(f"a name or description has a line end in it: {text!r}; take it out")
         self._insert("sequences", {
             "ordinal": ("BIGINT", np.arange(first, first + count)), "length": ("INTEGER", lengths),
-            "start": ("BIGINT", self._residues + batch.offsets[:-1]), "name": ("VARCHAR", batch.names),
+            "start": ("BIGINT", self._residues + batch.offsets[:-1]), "name": ("VARCHAR", names),
             "description": ("VARCHAR", descriptions), "taxid": ("INTEGER", Nullable(taxids, taxids == 0)),
         })
         if len(batch.lower):
             sequence = first + batch.lower.sequence.astype(np.int64)
             self._insert("masks", {"sequence": ("BIGINT", sequence), "start": ("INTEGER", batch.lower.start),
                                    "end": ("INTEGER", batch.lower.end)}, kind="lower")
-        self._names += batch.names
+        self._names += names
         self._descriptions += descriptions
         self._lengths.append(lengths)
         self._close_row_blocks()

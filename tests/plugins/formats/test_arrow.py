@@ -127,7 +127,7 @@ def test_blocks_are_let_go_of_though_they_have_few_rows(folder: Path, threads: i
             del made
             most = max(most, sum(one() is not None for one in drawn))
 
-    rows = sum(map(len, arrow_columns.tables(blocks(), "hsps", threads)))
+    rows = sum(len(table) for some in arrow_columns.tables(blocks(), "hsps", threads) for table in some)
     assert rows == 60 * len(block.hits.alignments) > 0
     assert most <= threads + 4
 

@@ -28,8 +28,10 @@ class Note(OnBad):
         self.notes.append((line, what))
 
 
-def read(data, alphabet=PROTEIN, on_bad=None, residues=1 << 20):
-    return list(FastaReader().read(io.BytesIO(data), "x.fa", alphabet, on_bad or Stop(), residues))
+def read(data, alphabet=PROTEIN, on_bad=None, residues=1 << 20, threads=1):
+    reader = FastaReader()
+    reader.threads = threads
+    return list(reader.read(io.BytesIO(data), "x.fa", alphabet, on_bad or Stop(), residues))
 
 
 def records(batches):
@@ -75,21 +77,21 @@ record = st.tuples(header, st.sampled_from([b"\n", b"\r\n", b"\r"]), st.lists(st
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(record, min_size=1, max_size=6).map(b"".join), st.integers(1, 40), st.integers(1, 60),
-       st.sampled_from([b"", b"1", b"-", b"@"]), st.integers(0, 300))
-def test_any_file_reads_as_by_the_slow_reader(text, block, residues, intruder, place):
+       st.sampled_from([b"", b"1", b"-", b"@"]), st.integers(0, 300), st.sampled_from([1, 3]))
+def test_any_file_reads_as_by_the_slow_reader(text, block, residues, intruder, place, threads):
     first = re.search(b"[\r\n]", text).end()
     place = max(first, place)
     data = text[:place] + intruder + text[place:]
     good, bad = slow(data, PROTEIN)
     note = Note()
-    old = fasta.SMALL_BLOCK, fasta.BLOCK
-    fasta.SMALL_BLOCK = fasta.BLOCK = block
+    old = fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SHARED_BLOCK
+    fasta.SMALL_BLOCK = fasta.BLOCK = fasta.SHARED_BLOCK = block
     try:
-        got = records(read(data, PROTEIN, note, residues)) if good or bad else []
+        got = records(read(data, PROTEIN, note, residues, threads)) if good or bad else []
     except AlphabetError:  # few of these random texts look like nucleotides
         return
     finally:
-        fasta.SMALL_BLOCK, fasta.BLOCK = old
+        fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SHARED_BLOCK = old
     assert got == good
     assert sorted(n for n, _ in note.notes) == sorted(bad)
 
@@ -102,18 +104,19 @@ plain_record = st.tuples(st.text("ab|1", min_size=1, max_size=5), st.sampled_fro
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(plain_record, min_size=1, max_size=8).map(b"".join), st.integers(1, 60), st.integers(1, 60))
-def test_blocks_as_plain_as_most_are_read_as_by_the_slow_reader(text, block, residues):
+@given(st.lists(plain_record, min_size=1, max_size=8).map(b"".join), st.integers(1, 60), st.integers(1, 60),
+       st.sampled_from([1, 3]))
+def test_blocks_as_plain_as_most_are_read_as_by_the_slow_reader(text, block, residues, threads):
     """By the kernel, where nothing is out of the ordinary, and numpy in turns."""
-    old = fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SAMPLE
-    fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SAMPLE = 1, block, 0
+    old = fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SHARED_BLOCK, fasta.SAMPLE
+    fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SHARED_BLOCK, fasta.SAMPLE = 1, block, block, 0
     try:
         good, bad = slow(text, PROTEIN)
         note = Note()
-        assert records(read(text, PROTEIN, note, residues)) == good
+        assert records(read(text, PROTEIN, note, residues, threads)) == good
         assert sorted(line for line, _ in note.notes) == bad
     finally:
-        fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SAMPLE = old
+        fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SHARED_BLOCK, fasta.SAMPLE = old
 
 
 @pytest.mark.parametrize(("block", "plain"), [
