@@ -350,7 +350,7 @@ def check_columns() -> None:
     wanted = run_pipeline("hmmsearch", models, targets, options, backend="cpu")
     assert len(wanted)
     for model in ("msv", "ssv"):
-        found = run_pipeline("hmmsearch", models, targets, options, stages=["seed.msv=msv-warps"], backend="auto",
+        found = run_pipeline("hmmsearch", models, targets, options, stages=["seed.msv=msv-warps"], backend="cuda",
                              settings=[f"seed.msv.model={model}", "seed.msv.sequences=16"])
         assert_same_hits(wanted, found)
     if SIMULATED:

@@ -150,7 +150,7 @@ def check_pipelines() -> None:
         files = [f"{folder}/{n}.parquet" for n in range(2)]
         wanted = run_pipeline("sw", *sequences, {"evalue": 1e6, "all_scores": files[0]}, backend="cpu")
         assert len(wanted)
-        assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6, "all_scores": files[1]}, backend="auto",
+        assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6, "all_scores": files[1]}, backend="cuda",
                                               sink=sink))
         scores = [parquet.read_table(file).to_pylist() for file in files]
     # Two devices: the simulator's only one takes both shares, by query and by target.
@@ -158,29 +158,29 @@ def check_pipelines() -> None:
     for some in (slice(0, 2), slice(0, 1)):
         few = batch(queries[some]), batch(targets[1:3])
         assert_same_hits(run_pipeline("sw", *few, {"evalue": 1e6}, backend="cpu"),
-                         run_pipeline("sw", *few, {"evalue": 1e6}, backend="auto"))
+                         run_pipeline("sw", *few, {"evalue": 1e6}, backend="cuda"))
     seed_cuda.device_count = one
     assert scores[0] == scores[1] and len(scores[0]) == len(queries) * len(targets)
     assert sink.stats[0]["seed.scores"].counters["split by query"] == 1
     extend_cuda.LEAST_CELLS = 0
-    assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="auto", volume_residues=11,
+    assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="cuda", volume_residues=11,
                                           threads=2))
     antidiagonal_cuda.MOST_THREADS = 4
     for reuse in ("no", "vectors", "yes"):
         assert_same_hits(wanted, run_pipeline(
             "sw", *sequences, {"evalue": 1e6}, stages=["seed.scores=antidiagonal-scores"],
-            settings=[f"seed.scores.data_reuse={reuse}"], backend="auto"))
+            settings=[f"seed.scores.data_reuse={reuse}"], backend="cuda"))
     query = "".join(rng.choice(list("ACGT"), 7))
     back = NUCLEOTIDE.decode(NUCLEOTIDE.complement[NUCLEOTIDE.encode(query)][::-1])
     sequences = batch([query], NUCLEOTIDE), batch([query[1:6], back[1:], "T"], NUCLEOTIDE)
     wanted = run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="cpu")
     assert len(wanted)
-    assert_same_hits(wanted, run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="auto"))
+    assert_same_hits(wanted, run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="cuda"))
     # Volumes of nucleotides are sent before they are searched, like those of proteins.
     for pipeline, some in (("sw-nucleotide", sequences), ("sw", few)):
         with mock.patch.object(resident_cuda.DeviceMemory, "bring", autospec=True,
                                side_effect=resident_cuda.DeviceMemory.bring) as bring:
-            found = run_pipeline(pipeline, *some, {"evalue": 1e6}, backend="auto", volume_residues=7)
+            found = run_pipeline(pipeline, *some, {"evalue": 1e6}, backend="cuda", volume_residues=7)
         assert bring.call_count == 2
         assert_same_hits(run_pipeline(pipeline, *some, {"evalue": 1e6}, backend="cpu"), found)
 
