@@ -19,7 +19,7 @@ from .core.pipeline import Plan
 from .core.units import parse_bytes
 from .database import Database
 from .installed import registry
-from .masking import check_needed
+from .masking import check_needed, maskers_of
 from .opening import DatabaseInput, database_path
 from .queries import QueryInput
 from .storage.sequences.sources import Pick
@@ -153,9 +153,8 @@ def data_share(budget: int | None) -> int | None:
 
 def check_maskers(plan: Plan) -> None:
     """Refuse what a masker has learned of other sequences, or can't search."""
-    for request in plan.family.masking(plan.options):
-        kind = registry().masker(request.masker)
-        check_needed(kind(kind.Options(**request.options)))
+    for masker in maskers_of(plan):
+        check_needed(masker)
 
 
 def check_possible(plan: Plan, cluster: Any) -> None:

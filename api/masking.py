@@ -12,6 +12,7 @@ from .core.engine.runner import Runner
 from .core.errors import CompositionError, InputError, UsageError
 from .core.options import build_options
 from .core.output_files import is_database
+from .core.pipeline import Plan
 from .core.progress import Progress
 from .core.sequences import SequenceBatch
 from .core.stages import Masker
@@ -48,6 +49,30 @@ def check_needed(masker: Masker) -> None:
         if is_stream(path) or not os.path.exists(path):
             raise InputError(f"masker '{masker.name}' searches {wanted.database}, which is no file; give a FASTA file, "
                              "or a database: seqloom db create NAME.duckdb FILE")
+
+
+def files_of_maskers(plan: Plan) -> dict[str, str]:
+    """What the files and databases are that decide how the queries of a plan are masked: digests by path."""
+    return {path: _digest(path) for masker in maskers_of(plan) for path in masker.files()}
+
+
+def maskers_of(plan: Plan) -> list[Masker]:
+    """The maskers of a plan; they can't search yet."""
+    requests = [(registry().masker(request.masker), request.options) for request in plan.family.masking(plan.options)]
+    return [kind(kind.Options(**options)) for kind, options in requests]
+
+
+def _digest(path: str) -> str:
+    """Fingerprint of a database, digest of another file; "" where there is none."""
+    path = database_path(path)
+    if is_database(path):
+        return _fingerprint(path)
+    if not os.path.isfile(path):
+        return ""
+    import hashlib  # loads OpenSSL, which few searches need
+
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_learned(masker: Masker) -> None:

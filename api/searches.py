@@ -37,6 +37,7 @@ from .core.progress import Progress
 from .core.sequences import SequenceBatch
 from .core.units import parse_bytes
 from .installed import find_pipeline, registry
+from .masking import files_of_maskers
 from .opening import DatabaseInput, changed, kept_pick, kept_plan, kept_stream, opened, space_of
 from .outputs import Output, all_streamed
 from .queries import QueryInput, files_of, is_file, load_queries
@@ -179,7 +180,7 @@ def run_search(asked: Asked, ready: Ready, command: str, progress: Progress, wri
     """Carry out a search; see ``search``."""
     plan, source, stream, home = ready.plan, ready.source, ready.stream, asked.home
     provenance = {**describe(plan, ready.use, ready.space, command), "parsed_names": parsed_names(plan, source),
-                  "pick": asdict(asked.pick) if asked.pick else None,
+                  "pick": asdict(asked.pick) if asked.pick else None, "masked_by": files_of_maskers(plan),
                   "query_files": [str(query) for query in asked.each_query if is_file(query)],
                   "query_stream": stream.files.as_dict() if stream else None}
     with ExitStack() as stack:
@@ -264,6 +265,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         reopen = partial(opened, paths, plan.family.target, kept_pick(kept), budget, threads or 1)
         with reopen() as source, ExitStack() as stack:
             check_unchanged(run_file, source)
+            check_masked_alike(run_file, plan)
             space = SearchSpace(**kept["space"])
             searched = cut_source(source, plan.family.target_location(plan.options))
             if not is_space(kept, searched):
@@ -369,6 +371,15 @@ def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
         raise ResumeError(
             f"run {run_file.id} can't be resumed: database {then['path']} has changed since it was begun "
             f"({then['sequences']:,} sequences then, {now['sequences']:,} now); start the search anew")
+
+
+def check_masked_alike(run_file: "RunFile", plan: Plan) -> None:
+    """Refuse to resume when its other queries would be masked by something else; runs of before don't say by what."""
+    now = files_of_maskers(plan)
+    for path, then in run_file.provenance.get("masked_by", {}).items():
+        if now.get(path) != then:
+            raise ResumeError(f"run {run_file.id} can't be resumed: {path}, by which its queries are masked, has "
+                              "changed since it was begun; start the search anew")
 
 
 def numbers_of(source: VolumeSource, names: Sequence[str]) -> frozenset[int]:

@@ -358,6 +358,10 @@ class Masker(ABC):
         """The search whose hits the masker looks at; None where it needs none."""
         return None
 
+    def files(self) -> Sequence[str]:
+        """Paths of databases and files that decide what it finds."""
+        return () if (wanted := self.search()) is None else (wanted.database,)
+
     @abstractmethod
     def intervals(self, batch: SequenceBatch) -> Intervals:
         """Stretches of ``batch`` to mask; what was masked for other reasons before stands in its ``soft`` and ``hard``.

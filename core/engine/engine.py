@@ -24,7 +24,7 @@ from ..sequences import SequenceBatch
 from .heap import Level
 from .keeper import Keeper
 from .location import check_stretch, cut_source
-from .masking import ReadTargets
+from .masking import ReadTargets, left_by_maskers
 from .planning import Planner, Settings
 from .runner import Runner
 from .thread_executor import ThreadExecutor, pool
@@ -89,7 +89,8 @@ class Engine:
                  settings: Settings, progress: Progress | None = None, executor: StartExecutor | None = None,
                  more: "Portions | None" = None, targets: ReadTargets | None = None) -> None:
         self.plan, self.queries, self.source = plan, queries, source
-        self.space, self.settings, self.progress = space, settings, progress or Progress()
+        self.space, self.progress = space, progress or Progress()
+        self.settings = settings = left_by_maskers(plan, registry, settings)
         self.cancellation = self.progress.cancellation
         self.target_stretch = plan.family.target_location(plan.options)
         self.searched, self._more = cut_source(source, self.target_stretch), more

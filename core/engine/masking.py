@@ -113,6 +113,14 @@ class MaskerSearch:
                                                       Progress(how.cancellation)))
 
 
+def left_by_maskers(plan: Plan, registry: Registry, settings: Settings) -> Settings:
+    """The same with the memory that searches of the plan's maskers leave its own."""
+    searching = any(registry.masker(request.masker).search is not Masker.search
+                    for request in plan.family.masking(plan.options))
+    return replace(settings, memory=settings.memory - settings.memory // OF_MEMORY) if (
+        searching and settings.memory) else settings
+
+
 def ready(masker: Masker, registry: Registry, how: Searching) -> Masker:
     """The same masker, with the search that it needs; see ``MaskerSearch``."""
     if (wanted := masker.search()) is not None:
@@ -165,4 +173,4 @@ class Maskers:
         return ready(kind(kind.Options(**options)), self._registry, self._how)
 
 
-__all__ = ["MaskerSearch", "Maskers", "ReadTargets", "Searching", "ready"]
+__all__ = ["MaskerSearch", "Maskers", "ReadTargets", "Searching", "left_by_maskers", "ready"]

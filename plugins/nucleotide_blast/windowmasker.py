@@ -7,7 +7,7 @@ sequence scores the mean of its units, rounded down. A stretch is masked from th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from seqloom.core.classes import dataclass
@@ -25,6 +25,7 @@ from seqloom.plugins.nucleotide_blast.unit_counts import (
     UnitCounts,
     ascii_text,
     binary_bytes,
+    counts_file,
     make,
     read_counts,
 )
@@ -87,6 +88,9 @@ class WindowMasker(Masker):
     def source(self) -> tuple[str, str] | None:
         kept = read_counts(self.options.counts)
         return (self.options.counts, kept.source) if is_database(self.options.counts) else None
+
+    def files(self) -> Sequence[str]:
+        return (counts_file(self.options.counts),)
 
     def described(self) -> tuple[int, str, str]:
         return 3, "windowmasker", ""

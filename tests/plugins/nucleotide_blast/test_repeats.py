@@ -12,17 +12,20 @@ import pytest
 import seqloom
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.engine.location import cut
-from seqloom.core.engine.masking import Maskers, Searching
+from seqloom.core.engine.masking import Maskers, Searching, left_by_maskers
+from seqloom.core.engine.planning import Settings
 from seqloom.core.engine.runner import Runner
-from seqloom.core.errors import InputError, OptionError
+from seqloom.core.errors import Cancelled, InputError, OptionError, ResumeError
 from seqloom.core.pipeline import compose
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.installed import registry
-from seqloom.masking import mask
+from seqloom.masking import learn, mask
 from seqloom.opening import whole
 from seqloom.plugins.nucleotide_blast.repeats import SEARCH, joined
+from seqloom.searches import resume
 
 from tests.plugins.nucleotide_blast.sequences import random_bases, relative, reverse_complement
+from tests.stopping import StopAtPart
 
 
 def draw(folder: Path, seed: int) -> None:
@@ -182,6 +185,40 @@ def test_batches_and_back_ends_change_nothing(tmp_path: Path) -> None:
                                  **options, **how).alignments
                   for how in ({"backend": "cpu"}, {"backend": "reference", "batch_queries": 1}))
     assert len(one) and one.equals(other)
+
+
+@pytest.mark.parametrize("kind", ["FASTA file", "database", "counts"])
+def test_a_run_goes_on_with_the_same_masks_alone(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw(tmp_path, 9)
+    monkeypatch.chdir(tmp_path)
+    database, path = Path("repeats.duckdb"), Path("counts" if kind == "counts" else "reps.fa")
+    if kind == "database":
+        seqloom.Database.create(database, path).close()
+    elif kind == "counts":
+        path.write_bytes(learn("q.fa", "windowmasker"))
+    by = {"window_masker_db" if kind == "counts" else "filtering_db": str(database if kind == "database" else path)}
+    options = {"task": "blastn", "evalue": 1000.0, "word_size": 8, "batch_queries": 1, **by}
+    wanted = seqloom.search("blastn", "q.fa", "q.fa", store=False, **options).alignments
+    with pytest.raises(Cancelled):
+        seqloom.search("blastn", "q.fa", "q.fa", progress=StopAtPart(2), **options)
+    kept = database.read_bytes() if kind == "database" else path.read_bytes()
+    if kind == "database":
+        with seqloom.Database.open(database, read_only=False) as repeats:
+            repeats.append("q.fa")
+    else:
+        path.write_bytes(learn("reps.fa", "windowmasker") if kind == "counts" else kept + b">more\nACGTTGCAACGT\n")
+    with pytest.raises(ResumeError, match="by which its queries are masked, has changed"):
+        resume("last")
+    (database if kind == "database" else path).write_bytes(kept)
+    assert resume("last").alignments.equals(wanted)
+
+
+def test_the_search_of_a_masker_has_a_part_of_the_memory() -> None:
+    found, use = registry(), Settings(memory=4000)
+    for filtering_db, left in ((None, 4000), ("reps.fa", 3000)):
+        plan = compose(found, found.pipeline("blastn"), {"filtering_db": filtering_db})
+        assert left_by_maskers(plan, found, use).memory == left
+    assert left_by_maskers(plan, found, Settings()).memory is None
 
 
 @pytest.mark.parametrize("options, error, line", [
