@@ -327,14 +327,12 @@ def two_sided_traceback(
     score = left.score + right.score
     row_start, column_start = row_split - left.rows, column_split - left.columns
     row_end, column_end = row_split + right.rows, column_split + right.columns
-    leading = _gap_length(steps)
-    if leading:
+    while leading := _gap_length(steps):
         score += gap_open + leading * gap_extend
         row_start += steps[:leading].count(ROW_ONLY)
         column_start += steps[:leading].count(COLUMN_ONLY)
         steps = steps[leading:]
-    trailing = _gap_length(steps[::-1])
-    if trailing:
+    while trailing := _gap_length(steps[::-1]):
         score += gap_open + trailing * gap_extend
         row_end -= steps[-trailing:].count(ROW_ONLY)
         column_end -= steps[-trailing:].count(COLUMN_ONLY)
@@ -343,7 +341,7 @@ def two_sided_traceback(
 
 
 def _gap_length(steps: list[int]) -> int:
-    """Length of the single gap that `steps` begin with."""
+    """Length of the gap that `steps` begin with; one of rows and one of columns are two."""
     length = 0
     while length < len(steps) and steps[length] == steps[0] and steps[0] != BOTH:
         length += 1

@@ -419,22 +419,20 @@ def joined_path(passes, row, column, gap_open, gap_extend, codes, row_codes, out
     query_start, query_end = row - left[TOP_ROW], row + right[TOP_ROW]
     target_start, target_end = column - left[TOP_COLUMN], column + right[TOP_COLUMN]
     begin, end = 0, size
-    while begin < end and steps[begin] == steps[0] != BOTH:
+    before = BOTH
+    while begin < end and steps[begin] != BOTH:
+        score += gap_extend if steps[begin] == before else gap_open + gap_extend
+        before = np.int64(steps[begin])
+        query_start += before == ROW_ONLY
+        target_start += before == COLUMN_ONLY
         begin += 1
-    while end > begin and steps[end - 1] == steps[size - 1] != BOTH:
+    before = BOTH
+    while end > begin and steps[end - 1] != BOTH:
+        score += gap_extend if steps[end - 1] == before else gap_open + gap_extend
+        before = np.int64(steps[end - 1])
+        query_end -= before == ROW_ONLY
+        target_end -= before == COLUMN_ONLY
         end -= 1
-    if begin > 0:
-        score += gap_open + begin * gap_extend
-        if steps[0] == ROW_ONLY:
-            query_start += begin
-        else:
-            target_start += begin
-    if end < size:
-        score += gap_open + (size - end) * gap_extend
-        if steps[size - 1] == ROW_ONLY:
-            query_end -= size - end
-        else:
-            target_end -= size - end
     hsp[SCORE], hsp[QUERY_START], hsp[QUERY_END] = score, query_start, query_end
     hsp[TARGET_START], hsp[TARGET_END] = target_start, target_end
     return begin, end

@@ -166,3 +166,13 @@ def test_two_sided_extension_joins_its_halves(pair, data):
     assert path_score(traced.steps, *inside, 11, 1) >= traced.score
     assert ends[0] <= traced.row_start <= traced.row_end <= ends[1]
     assert ends[2] <= traced.column_start <= traced.column_end <= ends[3]
+
+
+def test_gaps_at_the_ends_are_taken_off_whatever_they_are_in():
+    matrix = [[5 if row == column else -9 for column in range(4)] for row in range(4)]
+    inner = bytes([1, 2, 1, 1, 2, 1, 2, 2])
+    rows, columns = inner + bytes([3] * 5), inner + bytes([0] * 4)
+    found = xdrop.two_sided_traceback(rows, columns, len(rows), len(columns), matrix, 2, 1, NO_DROP)
+    assert found == (40, 0, 8, 0, 8, [BOTH] * 8)
+    found = xdrop.two_sided_traceback(rows[::-1], columns[::-1], 0, 0, matrix, 2, 1, NO_DROP)
+    assert found == (40, 5, 13, 4, 12, [BOTH] * 8)

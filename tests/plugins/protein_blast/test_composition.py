@@ -199,3 +199,15 @@ def test_doubles_where_two_matrices_made_the_alignments_of_a_pair(backend):
     ends = (found.query_start + 1, found.query_end, found.target_start + 1, found.target_end)
     rows = list(zip(*(column.tolist() for column in ends), strict=True))
     assert rows == [(53, 138, 53, 138), (32, 139, 64, 139)]
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_gaps_of_both_sides_at_an_end_are_taken_off(backend):
+    """The extension begins in a masked repeat, and gaps in both lead from there to what is alike; rows are blastp's."""
+    query = "MLRVAAGFWRLJJANABANANANAVISPOIPGBAPV"
+    target = ("QEKKITXYHEVVVVVVVVVVXESDSDJSDFLRVAAJFWRLGNANAXANANANAXIJPGIVVMVVMMVMVMVVMVMVVVVUMVVVVVMVVVMVVMZVMMMVM"
+              "VMMVMMMMMVVMVMVVVMMVMVVVMMMUMVMOMMVMVVVMMVMXMMMMBU")
+    found = run_pipeline("blastp-short", SequenceBatch.of(PROTEIN, [query]), SequenceBatch.of(PROTEIN, [target]),
+                         {"comp_based_stats": "1"}, backend=backend).alignments
+    ends = (found.query_start + 1, found.query_end, found.target_start + 1, found.target_end, found.score)
+    assert next(zip(*(column.tolist() for column in ends), strict=True)) == (2, 11, 31, 40, 62)
