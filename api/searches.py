@@ -30,7 +30,7 @@ from .core.engine.engine import check_queries
 from .core.engine.location import cut_source
 from .core.engine.planning import BatchLimits, Settings
 from .core.errors import ResumeError, SeqloomError, StoreError
-from .core.options import option_infos
+from .core.options import option_infos, options_dict
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import SlotStats, VolumeSource
 from .core.progress import Progress
@@ -168,8 +168,11 @@ def ready_search(asked: Asked, progress: Progress) -> Iterator[Ready]:
         searched = cut_source(source, plan.family.target_location(plan.options))
         space = space_of(searched)
         residues = residues_of(loaded, stream)
-        if asked.cluster is None and pays_on_devices(plan, residues * space.total_residues):
-            plan = asked.planned("cuda")
+        if pays_on_devices(plan, residues * space.total_residues):
+            if asked.cluster is not None:
+                plan = taking_devices(plan)
+            elif cuda_available():
+                plan = asked.planned("cuda")
         plan = indexes.with_stored(plan, searched, residues)
         use = replace(use, memory=data_share(asked.budget), explain=numbers_of(source, asked.explain))
         yield Ready(plan, loaded, stream, source, searched, space, use, reopen)
@@ -219,7 +222,12 @@ def residues_of(loaded: Queries, stream: QueryStream | None) -> int:
 
 def pays_on_devices(plan: Plan, cells: int) -> bool:
     """Whether the back end "auto" has left CUDA devices alone and a search of so many cells is worth theirs."""
-    return plan.backend == "auto" and 0 < plan.pipeline.devices_from <= cells and cuda_available()
+    return plan.backend == "auto" and 0 < plan.pipeline.devices_from <= cells
+
+
+def taking_devices(plan: Plan) -> Plan:
+    """The plan with which each worker of a cluster takes the device that it has."""
+    return compose(registry(), replace(plan.pipeline, devices_from=0), options_dict(plan.options), plan.backend)
 
 
 def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,

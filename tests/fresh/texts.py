@@ -57,7 +57,7 @@ for query, text in read("q.fa"):
 def exact_protein(draw: Draw) -> Case:
     """Short proteins that occur whole, against a search at every place."""
     _, targets = draw.search((10, 800), 1, 4)
-    targets = ["".join(residue for residue in text if residue in AMINO_ACIDS) for text in targets]
+    targets = ["".join(residue for residue in text if residue in AMINO_ACIDS) or "M" for text in targets]
     queries = []
     for _ in range(draw.random.randint(1, 8)):
         text = draw.random.choice(targets)

@@ -1,9 +1,11 @@
 """A cluster of a worker with a (simulated) device and one without: each with its own back end, and the same rows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from seqloom import search
+from seqloom.installed import registry
 from seqloom.queries import load_queries
 from seqloom.results import Results
 
@@ -19,8 +21,9 @@ pytestmark = pytest.mark.gold
 def test_a_device_takes_units_of_cuda_one_at_a_time(tmp_path: Path, name: str) -> None:
     queries, targets = ({proteins().names[n]: proteins().text(n)[:40] for n in range(count)} for count in (3, 12))
     given = load_queries("protein", targets, "error", None)
+    pipeline = replace(registry().pipeline(name), devices_from=1)
     with devices_and_processors([{"NUMBA_ENABLE_CUDASIM": "1"}]) as client, members() as seen:
-        found = search(name, queries, given, results=tmp_path / "r.duckdb", cluster=client, batch_queries=1,
+        found = search(pipeline, queries, given, results=tmp_path / "r.duckdb", cluster=client, batch_queries=1,
                        volume_residues=160)
     alone = search(name, queries, given, store=False)
     assert len(alone) and found.hits.to_pylist() == alone.hits.to_pylist()
