@@ -88,7 +88,7 @@ def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", ki
                 mine.append(library)
                 sources.append(ModelDatabaseSource(library, reader_of(library).unpack))
             elif is_database(database):
-                found = SequenceDatabase.open(database, read_only=True, memory=reading_share(memory))
+                found = SequenceDatabase.open_for_search(database, memory=reading_share(memory))
                 mine.append(found)
                 sources.append(DatabaseSource(found, threads))
             elif kind == "model":

@@ -18,6 +18,7 @@ from .fingerprint import BLOCK_ROWS, description_digest, fingerprint, residue_di
 from .packed_image import PackedImage
 from .packing import RUN
 from .residue_image import ResidueImage
+from .row_image import RowImage
 
 ANEW = "delete it, and a search makes it anew"
 
@@ -34,6 +35,7 @@ def problems(database: SequenceDatabase, progress: Progress | None = None) -> li
         found += _checked(_masks(database))
         found += _checked(taxonomy.problems(database))
         found += _checked(iter(stored_indexes.problems(database)))
+        found += _checked(_row_image(database))
         if not found:
             found += _checked(_fingerprint(database))
     return found
@@ -133,6 +135,12 @@ def _rows(database: SequenceDatabase) -> Iterator[str]:
         yield f"sequences: ordinals or places are not in a row from sequence {ordinal + 1:,} on"
     for name, times in database._run("SELECT name, count(*) FROM sequences GROUP BY name HAVING count(*) > 1 LIMIT 1"):
         yield f"sequences: id '{name}' is there {times} times"
+
+
+def _row_image(database: SequenceDatabase) -> Iterator[str]:
+    image = RowImage.open(database.path)
+    if image is not None and (wrong := image.wrong(database)):
+        yield f"{wrong}; {ANEW}"
 
 
 def _names(database: SequenceDatabase) -> Iterator[str]:

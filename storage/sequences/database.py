@@ -22,13 +22,14 @@ from ..duck import creation
 from ..duck.connection import lacks_table
 from ..duck.database_file import ENDING, DatabaseFile, for_reading, for_writing
 from ..duck.literals import literal
-from . import index_images, residue_image
+from . import index_images, residue_image, row_image
 from .chunk_tables import BEFORE_PARSED_NAMES, BEFORE_TAXA, BEFORE_TAXIDS, table_of
 from .chunks import checksum, unsound
 from .facts import Facts
 from .fingerprint import BLOCK_ROWS
 from .imaged import Imaged
 from .packing import RUN, unpack
+from .row_image import RowImage
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,10 +64,11 @@ class SequenceDatabase(Imaged, DatabaseFile):
     revision: str
 
     def __init__(self, path: Path, open_file: "Callable[[], duckdb.DuckDBPyConnection]", read_only: bool,
-                 facts: Facts | None = None) -> None:
+                 facts: Facts | None = None, row_image: RowImage | None = None) -> None:
         super().__init__(path, open_file, read_only)
         self._held: tuple[int, np.ndarray] | None = None
         self._taxa: dict[int, Taxon | None] = {0: None}
+        self._row_image = row_image
         self._know(facts or self._facts())
 
     @classmethod
@@ -126,6 +128,18 @@ class SequenceDatabase(Imaged, DatabaseFile):
             connection.close()
             raise
 
+    @classmethod
+    def open_for_search(cls, path: "str | Path", memory: int | None = None) -> Self:
+        """Open an existing database for reading, by DuckDB not before something is asked that its image of rows
+        doesn't say; see ``row_image``. Errors as of ``open``."""
+        path = Path(path)
+        image = RowImage.open(path)
+        if image is None:
+            database = cls.open(path, memory=memory)
+            row_image.make(database)
+            return database
+        return cls(path, partial(_as_it_was, path, image.facts.fingerprint, memory), True, image.facts, image)
+
     def append(self, batches: Iterable[SequenceBatch]) -> None:
         """Add sequences behind those that are there, whose ordinals stay; all of them, or none.
 
@@ -155,6 +169,12 @@ class SequenceDatabase(Imaged, DatabaseFile):
             if self.fingerprint != before:  # no image is of these sequences
                 index_images.clear(self.path)
                 residue_image.clear(self.path)
+                row_image.clear(self.path)
+
+    @property
+    def has_row_image(self) -> bool:
+        """Whether rows come from an image: then there are no masks, taxids or stored indexes."""
+        return self._row_image is not None
 
     # ---- what is in it
 
@@ -252,9 +272,12 @@ class SequenceDatabase(Imaged, DatabaseFile):
     def rows(self, ordinals: np.ndarray) -> dict[str, np.ndarray]:
         """Columns ordinal, name, description, length, start and taxid, 0 where there is none, of the sequences with
         i8[k] ascending ``ordinals``."""
-        taxid = "coalesce(taxid, 0)" if self.revision not in BEFORE_TAXIDS else "0"
-        table = self._columns(f"SELECT ordinal, name, description, length, start, {taxid} AS taxid FROM sequences "
-                              f"WHERE {_among(ordinals)} ORDER BY ordinal")
+        if self._row_image is not None:
+            table = self._row_image.rows(ordinals)
+        else:
+            taxid = "coalesce(taxid, 0)" if self.revision not in BEFORE_TAXIDS else "0"
+            table = self._columns(f"SELECT ordinal, name, description, length, start, {taxid} AS taxid FROM sequences "
+                                  f"WHERE {_among(ordinals)} ORDER BY ordinal")
         if len(table["ordinal"]) != len(ordinals):
             raise DamagedError(f"{self.path}: {len(ordinals):,} sequences were looked for and "
                                f"{len(table['ordinal']):,} found; run: seqloom db check")
@@ -291,7 +314,10 @@ class SequenceDatabase(Imaged, DatabaseFile):
 
     def lengths(self) -> np.ndarray:
         """i4[k] length of every sequence, by ordinal."""
-        lengths = self._columns("SELECT length FROM sequences ORDER BY ordinal")["length"]
+        if self._row_image is not None:
+            lengths = self._row_image.lengths
+        else:
+            lengths = self._columns("SELECT length FROM sequences ORDER BY ordinal")["length"]
         if (len(lengths) != self.sequences or int(lengths.sum(dtype=np.int64)) != self.total_residues
                 or (len(lengths) and (lengths.min(), lengths.max()) != (self.shortest, self.longest))):
             raise DamagedError(f"{self.path}: its sequences don't add up to what it says of itself; "
@@ -411,6 +437,19 @@ class SequenceDatabase(Imaged, DatabaseFile):
             raise DamagedError(f"{self.path}: its table database has {len(rows)} rows instead of one; make it anew")
         masked = bool(self._run("SELECT 1 FROM masks LIMIT 1"))  # as a subquery it takes 3 ms more
         return Facts._make((*rows[0], revision, masked))
+
+
+def _as_it_was(path: Path, fingerprint: str, memory: int | None) -> "duckdb.DuckDBPyConnection":
+    """Open a database for reading that was of this fingerprint a while ago.
+
+    Raises:
+        StoreError: it isn't any more.
+    """
+    connection = for_reading(path, "sequences", memory, None)
+    if connection.execute("SELECT fingerprint FROM database").fetchall() != [(fingerprint,)]:
+        connection.close()
+        raise StoreError(f"{path} was changed while it was searched; search it again")
+    return connection
 
 
 def unknown_names(missing: Sequence[str], where: str) -> InputError:

@@ -129,7 +129,7 @@ class StoredIndex:
 
 def stored_indexes(database: SequenceDatabase) -> list[StoredIndex]:
     """Every index of the database, in order of their making."""
-    if database.revision in BEFORE_INDEXES:
+    if database.revision in BEFORE_INDEXES or database.has_row_image:
         return []
     rows = database._run("SELECT number, plugin, version, options, depends, fingerprint, created, created_by "
                          "FROM indexes")  # of which there are few; DuckDB's sorting takes 3 ms to begin
