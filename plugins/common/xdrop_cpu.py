@@ -419,14 +419,14 @@ def joined_path(passes, row, column, gap_open, gap_extend, codes, row_codes, out
     query_start, query_end = row - left[TOP_ROW], row + right[TOP_ROW]
     target_start, target_end = column - left[TOP_COLUMN], column + right[TOP_COLUMN]
     begin, end = 0, size
-    before = BOTH
+    before = np.int64(BOTH)
     while begin < end and steps[begin] != BOTH:
         score += gap_extend if steps[begin] == before else gap_open + gap_extend
         before = np.int64(steps[begin])
         query_start += before == ROW_ONLY
         target_start += before == COLUMN_ONLY
         begin += 1
-    before = BOTH
+    before = np.int64(BOTH)
     while end > begin and steps[end - 1] != BOTH:
         score += gap_extend if steps[end - 1] == before else gap_open + gap_extend
         before = np.int64(steps[end - 1])

@@ -4,7 +4,7 @@
 ``append`` adds behind what is there in one transaction. Reading checks every chunk that it touches.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -173,7 +173,7 @@ class SequenceDatabase(Imaged, DatabaseFile):
 
     @property
     def has_row_image(self) -> bool:
-        """Whether rows come from an image: then there are no masks, taxids or stored indexes."""
+        """Whether rows come from an image: then there are no taxids or stored indexes."""
         return self._row_image is not None
 
     # ---- what is in it
@@ -305,12 +305,21 @@ class SequenceDatabase(Imaged, DatabaseFile):
         """Stretches in lower case of the sequences with i8[k] ascending ``ordinals``, by position in them."""
         if not len(ordinals) or not self._about.masked:
             return Intervals.empty()
-        table = self._columns(
-            'SELECT sequence, start, "end" FROM masks WHERE kind = \'lower\' AND sequence BETWEEN '
-            f"{int(ordinals[0])} AND {int(ordinals[-1])} ORDER BY sequence, start")
+        table = self.masks(int(ordinals[0]), int(ordinals[-1]))
         place = np.searchsorted(ordinals, table["sequence"])
         kept = ordinals[np.minimum(place, len(ordinals) - 1)] == table["sequence"]
         return Intervals(place[kept].astype(np.int32), table["start"][kept], table["end"][kept])
+
+    def masks(self, first: int = 0, last: int | None = None) -> Mapping[str, np.ndarray]:
+        """Columns sequence, start and end of stretches in lower case of the sequences from ``first`` to ``last``, in
+        rising order."""
+        last = self.sequences - 1 if last is None else last
+        if self._row_image is not None:
+            table = self._row_image.masks
+            begin, end = np.searchsorted(table["sequence"], (first, last + 1))
+            return {name: column[begin:end] for name, column in table.items()}
+        return self._columns('SELECT sequence, start, "end" FROM masks WHERE kind = \'lower\' AND sequence BETWEEN '
+                             f"{first} AND {last} ORDER BY sequence, start")
 
     def lengths(self) -> np.ndarray:
         """i4[k] length of every sequence, by ordinal."""

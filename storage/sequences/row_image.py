@@ -1,12 +1,12 @@
 """The image of a database's rows: a plain file beside it, ``NAME.duckdb.rows``, with what a search asks of sequences,
-their names, descriptions and lengths, and what the database says of itself.
+their names, descriptions, lengths and stretches in lower case, and what the database says of itself.
 
 With it a search doesn't open the database, which takes DuckDB longer than many a search. As other images it may be
 deleted at any time. It is used only where the file of the database is the one that it was made of: by its size, the
 time of its last change, and its headers, which every change rewrites; where no log stands beside that; and only whole,
 by its checksum. The first search that opens a larger database makes it, where it may write there
-(``SEQLOOM_IMAGES=no`` keeps it from doing so). Databases with taxids, lower case or stored indexes have none: a search
-asks them for more.
+(``SEQLOOM_IMAGES=no`` keeps it from doing so). Databases with taxids or stored indexes have none: a search asks for
+more of them.
 """
 
 import json
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _BEGIN = b"seqloom rows 1\n"
 _CHECKSUM = 4
+_MASK = ("sequence", "start", "end")
 MOST = 16 << 20
 """Bytes of the largest image: beyond, a search takes much longer than to open a database."""
 
@@ -51,12 +52,15 @@ class RowImage:
     Attributes:
         facts: what the database says of itself.
         lengths: i4[n] of its sequences.
+        masks: ``sequence``, ``start`` and ``end``, i4[m], of all stretches in lower case, in rising order.
     """
 
     def __init__(self, facts: Facts, numbers: np.ndarray, texts: memoryview) -> None:
-        self.facts, self.lengths, self._texts = facts, numbers[: facts.sequences], texts
+        count = facts.sequences
+        self.facts, self.lengths, self._texts = facts, numbers[:count], texts
+        self.masks = dict(zip(_MASK, numbers[3 * count :].reshape(3, -1), strict=True))
         self._starts = offsets_of(self.lengths.astype(np.int64))
-        self._bounds = offsets_of(numbers[facts.sequences :].astype(np.int64))
+        self._bounds = offsets_of(numbers[count : 3 * count].astype(np.int64))
 
     @classmethod
     def open(cls, database: "str | Path") -> "Self | None":
@@ -75,7 +79,7 @@ class RowImage:
             if said["file"] != _file(database):
                 return None
             facts = Facts(**{**said["facts"], "created": datetime.fromisoformat(said["facts"]["created"])})
-            numbers = np.frombuffer(body, "<i4", 3 * facts.sequences, first).astype(np.int32)
+            numbers = np.frombuffer(body, "<i4", 3 * (facts.sequences + said["masks"]), first).astype(np.int32)
             return cls(facts, numbers, body[first + numbers.nbytes :])
         except (OSError, ValueError, LookupError, TypeError):
             return None
@@ -97,6 +101,7 @@ class RowImage:
         """What of it isn't what the database says; "" if all is."""
         table = database.rows(np.arange(database.sequences))
         own = self.rows(np.arange(len(self.lengths)))
+        own, table = {**own, **self.masks}, {**table, **database.masks()}
         alike = self.facts == database._about and all(np.array_equal(own[name], table[name]) for name in table)
         return "" if alike else f"{path_of(database.path).name} isn't what the database says"
 
@@ -105,21 +110,21 @@ def make(database: "SequenceDatabase") -> None:
     """Write the image of a database that is open for reading, if it may have one and there is none; quietly leave it
     where that can't be done."""
     path = path_of(database.path)
-    if not residue_image.may_be_made(database.path, database.total_residues) or database._about.masked:
+    if (not residue_image.may_be_made(database.path, database.total_residues) or 12 * database.sequences > MOST
+            or (file := _file(database.path)) is None or database._run(
+                "SELECT 1 FROM indexes UNION ALL SELECT 1 FROM sequences WHERE taxid IS NOT NULL LIMIT 1")):
         return
-    if (3 * 4 * database.sequences > MOST or (file := _file(database.path)) is None or database._run(
-            "SELECT 1 FROM indexes UNION ALL SELECT 1 FROM sequences WHERE taxid IS NOT NULL LIMIT 1")):
+    [(size,)] = database._run("SELECT sum(12 + strlen(name) + strlen(description)) + 12 * (SELECT count(*) FROM masks) "
+                              "FROM sequences")
+    if size > MOST - (1 << 16):
         return
-    [(size,)] = database._run("SELECT sum(strlen(name) + strlen(description)) FROM sequences")
-    if size + 3 * 4 * database.sequences > MOST - (1 << 16):
-        return
-    table = database.rows(np.arange(database.sequences))
+    table, masks = database.rows(np.arange(database.sequences)), database.masks()
     texts = [text.encode() for row in zip(table["name"].tolist(), table["description"].tolist(), strict=True)
              for text in row]
     facts = {**database._about._asdict(), "created": database.created.isoformat()}
-    said = json.dumps({"file": file, "facts": facts}).encode()
-    body = b"".join((_BEGIN, len(said).to_bytes(4, "little"), said, table["length"].astype("<i4").tobytes(),
-                     np.array([len(text) for text in texts], "<i4").tobytes(), *texts))
+    said = json.dumps({"file": file, "facts": facts, "masks": len(masks["start"])}).encode()
+    numbers = np.concatenate([table["length"], [len(text) for text in texts], *(masks[name] for name in _MASK)])
+    body = b"".join((_BEGIN, len(said).to_bytes(4, "little"), said, numbers.astype("<i4").tobytes(), *texts))
     part = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
     try:
         part.write_bytes(body + crc32(body).to_bytes(_CHECKSUM, "little"))
