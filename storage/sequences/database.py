@@ -346,6 +346,8 @@ class SequenceDatabase(Imaged, DatabaseFile):
             DamagedError: a chunk is missing or doesn't match its checksum.
         """
         out = np.empty(int(lengths.sum()), np.uint8)
+        if self.unpacked(np.stack([starts, offsets_of(lengths)[:-1], lengths], axis=1), out):
+            return out
         ends = starts + lengths
         joined = np.flatnonzero(starts[1:] != ends[:-1]) + 1  # neighbours are read as one piece
         first = np.concatenate([[0], joined]) if len(starts) else np.empty(0, np.int64)

@@ -117,9 +117,10 @@ class Imaged:
         return found
 
     def unpacked(self, spans: np.ndarray, codes: np.ndarray) -> bool:
-        """As ``PackedImage.unpack``, from the image, if there is one; whether it has the bases."""
+        """As ``PackedImage.unpack``, from the image of bases, if there is one; whether it has them."""
         image = self.packed_image()
-        if image is None:
+        first, last = spans[:, 0].min(initial=0), (spans[:, 0] + spans[:, 2]).max(initial=0)
+        if image is None or first < 0 or last > self.total_residues:
             return False
         if not image.unpack(spans, codes):
             self._forsake(image)

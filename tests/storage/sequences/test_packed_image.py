@@ -66,6 +66,19 @@ def assert_same_bases(path: Path, residues: np.ndarray) -> None:
             assert np.array_equal(codes, wanted)
 
 
+def test_residues_are_those_of_the_image(tmp_path: Path) -> None:
+    """Of sequences that are fetched whole, too, beside each other or not; nothing is read beyond the last one."""
+    whole = make(tmp_path / "d.duckdb")
+    with SequenceDatabase.open(tmp_path / "d.duckdb") as database:
+        database.chunk = None  # type: ignore[assignment, method-assign]
+        for ordinals in (np.arange(len(whole)), np.arange(0, len(whole), 3), np.array([4]), np.empty(0, np.int64)):
+            fetched = database.fetch(ordinals)
+            assert [fetched[n].tolist() for n in range(len(fetched))] == [whole[n].tolist() for n in ordinals]
+        last = whole.total_residues
+        assert not database.unpacked(np.array([[last - 2, 0, 3]]), np.empty(4, np.uint8))
+        assert not database.unpacked(np.array([[-1, 0, 3]]), np.empty(4, np.uint8))
+
+
 def test_stretches_are_those_of_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = make(tmp_path / "d.duckdb")
     assert sorted(os.listdir(tmp_path)) == ["d.duckdb", "d.duckdb.residues"]
