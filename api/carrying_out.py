@@ -64,11 +64,8 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
         from .storage.results.memory_run import MemoryRun
 
         return MemoryRun(provenance, MACHINE, queries, source, memory, results_room())
-    from .storage.results.run_file import RunFile
-
     machine = {name: find() for name, find in MACHINE.items()}
-    return RunFile.create(home.runs_folder, {**provenance, **machine}, queries, source.fingerprints(), memory=memory,
-                          run_id=run_id)
+    return home.begin({**provenance, **machine}, queries, source.fingerprints(), memory, run_id)
 
 
 def streamed(provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,

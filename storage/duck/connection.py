@@ -173,8 +173,11 @@ def made_columns(kind: Kind) -> dict[tuple[str, str], str]:
     return found
 
 
-def check_kind(path: "str | Path", kind: Kind) -> None:
+def check_kind(path: "str | Path", kind: Kind, connection: "duckdb.DuckDBPyConnection | None" = None) -> None:
     """Refuse an existing file that isn't of this kind, or of a revision that isn't known; one in use passes.
+
+    Args:
+        connection: to another file, with which this one is looked at: DuckDB takes longer to start once more.
 
     Raises:
         SchemaError, DamagedError, StoreError: as ``connect`` does.
@@ -182,15 +185,25 @@ def check_kind(path: "str | Path", kind: Kind) -> None:
     path = str(path)
     if not os.path.isfile(path):
         raise SchemaError(f"{path} is not a file; give the path of a {WORDS[kind]}")
+    own = identifier(connection.execute("SELECT current_database()").fetchall()[0][0]) if connection else ""
     try:
-        connection = _open(path, True, None, None)
+        if connection is None:
+            connection = _open(path, True, None, None)
+        else:
+            with translated(path):
+                connection.execute(f"ATTACH {literal(path)} AS looked_at (READ_ONLY)")
     except LockedError:
         return
     try:
         with translated(path):
+            if own:
+                connection.execute("USE looked_at")
             _revision(connection, path, kind)
     finally:
-        connection.close()
+        if own:
+            connection.execute(f"USE {own}; DETACH looked_at")
+        else:
+            connection.close()
 
 
 def unused(path: "str | Path") -> bool:
@@ -263,7 +276,11 @@ def opened_for_reading(path: "str | Path") -> "duckdb.DuckDBPyConnection":
 
 
 def _is_bare(connection: "duckdb.DuckDBPyConnection") -> bool:
-    return not connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchall()
+    # Of what was attached last; which database is the current one is changed by ``own_functions``.
+    there = ("WHERE NOT internal AND database_name = (SELECT database_name FROM duckdb_databases() WHERE NOT internal "
+             "ORDER BY database_oid DESC LIMIT 1)")
+    return not connection.execute(f"SELECT 1 FROM duckdb_tables() {there} UNION ALL "
+                                  f"SELECT 1 FROM duckdb_views() {there} LIMIT 1").fetchall()
 
 
 def _revision(connection: "duckdb.DuckDBPyConnection", path: str, kind: Kind) -> str:

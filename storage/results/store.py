@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from seqloom.core.classes import dataclass
 
 from ...core import output_files
+from ...core.context import Queries
 from ...core.errors import (
     DamagedError,
     LockedError,
@@ -112,9 +113,31 @@ class ResultStore:
         if not self.path.parent.is_dir():
             raise StoreError(f"{self.path} can't be made: there is no folder {self.path.parent}; make it or choose "
                              "another place with --results")
-        if self.path.exists():
+        if self.path.exists() and not output_files.is_database(self.path):  # else ``begin`` sees what it is
             with suppress(BareError):  # it becomes the store
                 check_kind(self.path, "results")
+
+    def begin(self, provenance: Mapping[str, Any], queries: Queries, databases: Sequence[Mapping[str, Any]],
+              memory: int | None = None, run_id: str | None = None) -> "RunFile":
+        """Make the file of a new run; arguments as of ``RunFile.create``.
+
+        Raises:
+            SchemaError: as of ``check``.
+            StoreError: as of ``RunFile.create``.
+        """
+        from .run_file import RunFile
+
+        run = RunFile.create(self.runs_folder, provenance, queries, databases, memory, run_id)
+        try:
+            if self.path.exists():
+                with suppress(BareError):
+                    check_kind(self.path, "results", run.tables)
+        except BaseException:
+            run.discard()
+            with suppress(OSError):
+                self.runs_folder.rmdir()  # only an empty folder goes
+            raise
+        return run
 
     # ---- merging
 

@@ -179,6 +179,7 @@ def test_a_store_that_was_never_filled_becomes_the_store(store, left):
     else:
         duckdb.connect(str(store.path)).close()
     store.check()
+    store.begin(toy_runs.PROVENANCE, toy_runs.queries(), toy_runs.DATABASES).discard()
     assert store.runs() == []
     with pytest.raises(StoreError, match="there are no runs in"):
         store.sql("SELECT 1")
@@ -194,8 +195,10 @@ def test_a_store_that_was_never_filled_becomes_the_store(store, left):
 def test_somebody_else_s_database_does_not_become_the_store(store):
     with duckdb.connect(str(store.path)) as connection:
         connection.execute("CREATE TABLE mine AS SELECT 1")
+    store.check()
     with pytest.raises(SchemaError, match="is a DuckDB file but not a results store"):
-        store.check()
+        store.begin(toy_runs.PROVENANCE, toy_runs.queries(), toy_runs.DATABASES)
+    assert not store.runs_folder.exists()
     toy_runs.run_once(store)
     with pytest.raises(SchemaError):
         store.merge_pending(strict=True)
