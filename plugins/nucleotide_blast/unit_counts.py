@@ -47,6 +47,8 @@ class UnitCounts:
         counts: u4[m].
         low, extend, threshold, high: counts by which masking goes; see ``WindowMaskerOptions``.
         source: fingerprint of the database that they are of; "" where the file names none.
+        skips: whether windows of units that all have counts below ``extend`` are skipped behind a low one, whatever
+            score they are given; windowmasker does so where the file has a bit for each unit.
     """
 
     unit: int
@@ -57,6 +59,7 @@ class UnitCounts:
     threshold: int
     high: int
     source: str = ""
+    skips: bool = False
 
 
 def unit_size(bases: int) -> int:
@@ -279,13 +282,14 @@ def _sorted(unit: int, pairs: np.ndarray, thresholds: Iterable[int]) -> UnitCoun
 def _hashed_binary(data: bytes, kind: int) -> UnitCounts:
     head = np.frombuffer(data, _WORD, 10)
     unit, values, key_bits = (int(head[place]) for place in (1, 2, 3))
-    at = 40
+    at, has_bits = 40, 0
     if kind == _HASH_WITH_BITS:
         has_bits = int(np.frombuffer(data, _WORD, 1, at)[0])
         at += 4 + (4 * ((1 << 2 * unit) // 32) if has_bits else 0)
     table = np.frombuffer(data, _WORD, 1 << key_bits, at)
     listed = np.frombuffer(data, "<u2", values, at + 4 * len(table))
-    return _hashed(np.concatenate([head[1:], table, listed]).astype(np.int64), 0)
+    found = _hashed(np.concatenate([head[1:], table, listed]).astype(np.int64), 0)
+    return replace(found, skips=bool(has_bits))
 
 
 def _hashed(words: np.ndarray, at: int) -> UnitCounts:

@@ -52,20 +52,21 @@ def count_units(codes: np.ndarray, offsets: np.ndarray, unit: int, start: int, t
 
 
 @kernel
-def _score(unit, first, shift, units, scores, least):
+def _place(unit, first, shift, units):
+    """Of a unit among those that are listed; −1 where it isn't."""
     bucket = unit >> shift
     for place in range(first[bucket], first[bucket + 1]):
         if units[place] == unit:
-            return np.int64(scores[place])
-    return np.int64(least)
+            return place
+    return np.int64(-1)
 
 
 @kernel
-def _find(codes, offsets, unit, window, first, shift, units, scores, least, extend, threshold, ring, rows):
+def _find(codes, offsets, unit, window, first, shift, units, scores, marks, least, extend, threshold, ring, rows):
     count, size = 0, window - unit + 1
     for sequence in range(len(offsets) - 1):
         low = offsets[sequence]
-        forward, backward, run, total = np.int64(0), np.int64(0), 0, 0
+        forward, backward, run, total, marked, skipping = np.int64(0), np.int64(0), 0, 0, 0, False
         start, end, reach = np.int64(0), np.int64(0), np.int64(0)  # of the stretch; reach: it may go on from there
         for place in range(offsets[sequence + 1] - low):
             code = np.int64(codes[low + place])
@@ -77,15 +78,22 @@ def _find(codes, offsets, unit, window, first, shift, units, scores, least, exte
             if run < unit:
                 continue
             if run == unit:
-                total = 0
+                total = marked = 0
                 ring[:] = 0
-            score = _score(min(forward, backward), first, shift, units, scores, least)
+            listed = _place(min(forward, backward), first, shift, units)
+            score = np.int64(scores[listed]) if listed >= 0 else np.int64(least)
+            mark = np.int64(len(marks) > 0 and listed >= 0 and marks[listed])
             at = (run - unit) % size
             total += score - ring[at]
-            ring[at] = score
+            marked += mark - ring[size + at]
+            ring[at], ring[size + at] = score, mark
             if run < window:
                 continue
             begin, mean = np.int64(place - window + 1), total // size
+            unmarked = len(marks) > 0 and marked == 0
+            if unmarked and skipping:
+                continue
+            skipping = unmarked and mean < extend
             if mean >= threshold:
                 if end > start and begin > reach + 1:
                     rows[count, 0], rows[count, 1], rows[count, 2] = sequence, start, end + 1
@@ -107,15 +115,16 @@ def _find(codes, offsets, unit, window, first, shift, units, scores, least, exte
 
 
 def frequent_stretches(codes: np.ndarray, offsets: np.ndarray, unit: int, window: int, units: np.ndarray,
-                       scores: np.ndarray, least: int, extend: int, threshold: int) -> np.ndarray:
+                       scores: np.ndarray, marks: np.ndarray, least: int, extend: int, threshold: int) -> np.ndarray:
     """As ``windowmasker.frequent_stretches``, for many sequences: i8[m, 3] of sequence, start and end.
 
-    codes: u1[n], ambiguities above 3. offsets: i8[k + 1]. units: u4[m], rising; scores: u4[m] of these.
+    codes: u1[n], ambiguities above 3. offsets: i8[k + 1]. units: u4[m], rising; scores: u4[m] of these. marks: bool[m],
+    or none.
     """
     bits = min(2 * unit, _BUCKET_BITS)
     shift = 2 * unit - bits
     first = np.searchsorted(units, np.arange((1 << bits) + 1, dtype=np.int64) << shift).astype(np.int64)
     rows = np.empty((len(codes) // max(1, window) + len(offsets), 3), np.int64)
     count = _find(np.ascontiguousarray(codes), offsets, unit, window, first, shift, units.astype(np.int64), scores,
-                  least, extend, threshold, np.zeros(window - unit + 1, np.int64), rows)
+                  marks, least, extend, threshold, np.zeros(2 * (window - unit + 1), np.int64), rows)
     return rows[:count]

@@ -99,7 +99,7 @@ class WindowMasker(Masker):
         chosen = self.options
         scored = Scores.of(read_counts(chosen.counts), chosen)
         rows = frequent_stretches(batch.residues, batch.offsets, scored.unit, scored.window, scored.units,
-                                  scored.scores, scored.least, scored.extend, scored.threshold)
+                                  scored.scores, scored.marks, scored.least, scored.extend, scored.threshold)
         found = Intervals(*np.ascontiguousarray(rows.T.astype(np.int32)))
         if not chosen.dust:
             return found
@@ -120,12 +120,14 @@ def joined(intervals: Intervals) -> Intervals:
 
 @dataclass(frozen=True)
 class Scores:
-    """What units and windows score by: units u4[m] that are listed, their scores u4[m], that of the others."""
+    """What units and windows score by: units u4[m] that are listed, their scores u4[m], that of the others; and bool[m]
+    ``marks`` of frequent ones, of which windows have one unless they are skipped (``UnitCounts.skips``), else none."""
 
     unit: int
     window: int
     units: np.ndarray
     scores: np.ndarray
+    marks: np.ndarray
     least: int
     extend: int
     threshold: int
@@ -145,23 +147,29 @@ class Scores:
         high = options.t_high or counts.high
         scores = np.where(counts.counts > high, options.set_t_high or high, counts.counts).astype(np.uint32)
         least = options.set_t_low or (counts.low + 1) // 2
-        return cls(counts.unit, window, counts.units, scores, least, extend, threshold)
+        marks = counts.counts >= counts.extend if counts.skips else np.empty(0, np.bool_)
+        return cls(counts.unit, window, counts.units, scores, marks, least, extend, threshold)
 
 
 def windows_of(codes: np.ndarray, scored: Scores) -> list[tuple[int, int, int]]:
-    """First and last base and score of every window of u1[n] ``codes`` that spans no ambiguity."""
+    """First and last base and score of every window of u1[n] ``codes`` that spans no ambiguity and isn't skipped."""
     score = dict(zip(scored.units.tolist(), scored.scores.tolist(), strict=True))
+    marked = set(scored.units[scored.marks].tolist()) if len(scored.marks) else set()
+    skipping = False
     found = []
     for begin in range(len(codes) - scored.window + 1):
         bases = codes[begin : begin + scored.window].tolist()
         if max(bases) > 3:
             continue
-        total = 0
+        units = []
         for place in range(scored.window - scored.unit + 1):
             unit = bases[place : place + scored.unit]
-            turned = [3 - base for base in reversed(unit)]
-            total += score.get(min(_number(unit), _number(turned)), scored.least)
-        found.append((begin, begin + scored.window - 1, total // (scored.window - scored.unit + 1)))
+            units.append(min(_number(unit), _number([3 - base for base in reversed(unit)])))
+        mean = sum(score.get(unit, scored.least) for unit in units) // len(units)
+        unmarked = len(scored.marks) > 0 and marked.isdisjoint(units)
+        if not (unmarked and skipping):
+            found.append((begin, begin + scored.window - 1, mean))
+            skipping = unmarked and mean < scored.extend
     return found
 
 

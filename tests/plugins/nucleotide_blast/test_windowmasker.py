@@ -1,11 +1,23 @@
 """WindowMasker against its reference, files of counts written and read, and what is refused."""
 
+import shutil
+import subprocess
+from dataclasses import astuple, replace
+
 import numpy as np
 import pytest
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.errors import InputError, OptionError
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.nucleotide_blast.unit_counts import ascii_text, binary_bytes, make, read_counts, unit_size
+from seqloom.plugins.nucleotide_blast.unit_counts import (
+    _counts,
+    ascii_text,
+    binary_bytes,
+    make,
+    read_counts,
+    unit_size,
+)
+from seqloom.plugins.nucleotide_blast.unit_counts_cpu import frequent_stretches
 from seqloom.plugins.nucleotide_blast.windowmasker import (
     Scores,
     WindowMasker,
@@ -38,6 +50,42 @@ def test_stretches_are_those_of_the_reference(tmp_path, seed):
     found = WindowMasker(options).intervals(batch).rows()
     expected = [(n, *row) for n in range(len(batch)) for row in frequent_stretches_reference(batch[n], scored)]
     assert found == expected and found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_windows_without_frequent_units_are_skipped(seed):
+    batch = drawn(seed)
+    content = binary_bytes(make(lambda: [batch], unit=3 + seed % 3))
+    counts = _counts(content[8 + int.from_bytes(content[4:8], "little") :])
+    counts = replace(counts, skips=True, extend=int(counts.counts.max()))
+    options = WindowMaskerOptions(counts="c", t_thres=4, t_extend=2, set_t_low=1 + seed % 3)
+    scored = Scores.of(counts, options)
+    assert scored.marks.any() and not scored.marks.all()
+    found = frequent_stretches(batch.residues, batch.offsets, *astuple(scored))
+    expected = [(n, *row) for n in range(len(batch)) for row in frequent_stretches_reference(batch[n], scored)]
+    assert [tuple(row) for row in found.tolist()] == expected and expected
+    every = Scores.of(replace(counts, skips=False), options)
+    assert len(every.marks) == 0
+
+
+@pytest.mark.skipif(not shutil.which("windowmasker"), reason="no windowmasker here")
+@pytest.mark.parametrize("form", ["obinary", "oascii", "binary", "ascii"])
+def test_masks_with_a_low_threshold_are_those_of_windowmasker(form, tmp_path):
+    batch = drawn(5)
+    texts = [NUCLEOTIDE.decode(batch[n]) for n in range(len(batch))]
+    (tmp_path / "s.fa").write_text("".join(f">s{n}\n{text}\n" for n, text in enumerate(texts) if text))
+    (tmp_path / "a").write_text(ascii_text(make(lambda: [batch], unit=4)))
+    subprocess.run(["windowmasker", "-convert", "-in", "a", "-out", "c", "-sformat", form], cwd=tmp_path, check=True,
+                   capture_output=True)
+    counts = read_counts(str(tmp_path / "c"))
+    assert counts.skips == (form == "obinary")
+    for extend in range(1, counts.threshold):
+        peer = subprocess.run(["windowmasker", "-in", "s.fa", "-ustat", "c", "-t_extend", str(extend)], cwd=tmp_path,
+                              check=True, capture_output=True, text=True).stdout
+        options = WindowMaskerOptions(counts=str(tmp_path / "c"), t_extend=extend)
+        kept = SequenceBatch.of(NUCLEOTIDE, [text for text in texts if text])
+        found = [f"{start} - {end - 1}" for _, start, end in WindowMasker(options).intervals(kept).rows()]
+        assert found == [line for line in peer.splitlines() if line[0] != ">"]
 
 
 def test_counts_are_the_same_as_text_and_binary(tmp_path):
