@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from seqloom.core.classes import dataclass
 
 from ...core import output_files
-from ...core.context import Queries
 from ...core.errors import (
     DamagedError,
     LockedError,
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow
 
+    from ...core.context import Queries
     from .run_file import RunFile
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ class ResultStore:
             with suppress(BareError):  # it becomes the store
                 check_kind(self.path, "results")
 
-    def begin(self, provenance: Mapping[str, Any], queries: Queries, databases: Sequence[Mapping[str, Any]],
+    def begin(self, provenance: Mapping[str, Any], queries: "Queries", databases: Sequence[Mapping[str, Any]],
               memory: int | None = None, run_id: str | None = None) -> "RunFile":
         """Make the file of a new run; arguments as of ``RunFile.create``.
 
