@@ -136,7 +136,8 @@ class SequenceDatabase(Imaged, DatabaseFile):
         image = RowImage.open(path)
         if image is None:
             database = cls.open(path, memory=memory)
-            row_image.make(database)
+            if memory is None:  # to make it takes some
+                row_image.make(database)
             return database
         return cls(path, partial(_as_it_was, path, image.facts.fingerprint, memory), True, image.facts, image)
 

@@ -4,7 +4,7 @@ their names, descriptions, lengths and stretches in lower case, and what the dat
 With it a search doesn't open the database, which takes DuckDB longer than many a search. As other images it may be
 deleted at any time. It is used only where the file of the database is the one that it was made of: by its size, the
 time of its last change, and its headers, which every change rewrites; where no log stands beside that; and only whole,
-by its checksum. The first search that opens a larger database makes it, where it may write there
+by its checksum. The first search without a budget that opens a larger database makes it, where it may write there
 (``SEQLOOM_IMAGES=no`` keeps it from doing so). Databases with taxids or stored indexes have none: a search asks for
 more of them.
 """
@@ -14,6 +14,7 @@ import mmap
 import os
 from contextlib import suppress
 from datetime import datetime
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,6 +22,7 @@ import numpy as np
 
 from ...core.sequences import offsets_of
 from ..duck.durable import HEADERS, descriptor, log_of, undo_of
+from ..duck.revisions import HEAD
 from . import residue_image
 from .facts import Facts
 from .residue_image import crc32
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
 _BEGIN = b"seqloom rows 1\n"
 _CHECKSUM = 4
 _MASK = ("sequence", "start", "end")
-MOST = 16 << 20
-"""Bytes of the largest image: beyond, a search takes much longer than to open a database."""
+MOST, MOST_SEQUENCES = 16 << 20, 1 << 17
+"""Bytes and sequences of the largest image: beyond, a search takes much longer than to open a database."""
 
 
 def path_of(database: "str | Path") -> Path:
@@ -110,7 +112,8 @@ def make(database: "SequenceDatabase") -> None:
     """Write the image of a database that is open for reading, if it may have one and there is none; quietly leave it
     where that can't be done."""
     path = path_of(database.path)
-    if (not residue_image.may_be_made(database.path, database.total_residues) or 12 * database.sequences > MOST
+    if (database.revision != HEAD["sequences"] or database.sequences > MOST_SEQUENCES
+            or not residue_image.may_be_made(database.path, database.total_residues)
             or (file := _file(database.path)) is None or database._run(
                 "SELECT 1 FROM indexes UNION ALL SELECT 1 FROM sequences WHERE taxid IS NOT NULL LIMIT 1")):
         return
@@ -125,6 +128,8 @@ def make(database: "SequenceDatabase") -> None:
     said = json.dumps({"file": file, "facts": facts, "masks": len(masks["start"])}).encode()
     numbers = np.concatenate([table["length"], [len(text) for text in texts], *(masks[name] for name in _MASK)])
     body = b"".join((_BEGIN, len(said).to_bytes(4, "little"), said, numbers.astype("<i4").tobytes(), *texts))
+    for left in path.parent.glob(f"{escape(path.name)}.*.part"):  # of killed processes; another one does without
+        left.unlink(missing_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
     try:
         part.write_bytes(body + crc32(body).to_bytes(_CHECKSUM, "little"))

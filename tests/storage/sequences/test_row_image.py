@@ -13,7 +13,7 @@ from seqloom.core.errors import DamagedError, StoreError
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.indexes import build_index
 from seqloom.storage.duck.durable import log_of
-from seqloom.storage.sequences import residue_image
+from seqloom.storage.sequences import residue_image, row_image
 from seqloom.storage.sequences.check import problems
 from seqloom.storage.sequences.database import SequenceDatabase
 from seqloom.storage.sequences.residue_image import crc32
@@ -115,7 +115,7 @@ def test_stored_indexes_are_found(tmp_path: Path) -> None:
         assert not database.has_row_image
 
 
-@pytest.mark.parametrize("kind", ["taxids", "small", "not wanted", "too many"])
+@pytest.mark.parametrize("kind", ["taxids", "small", "not wanted", "too many", "too much", "of before"])
 def test_some_databases_have_none(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sequences = batch()
     if kind == "taxids":
@@ -124,10 +124,22 @@ def test_some_databases_have_none(kind: str, tmp_path: Path, monkeypatch: pytest
         monkeypatch.setattr(residue_image, "LEAST", 1000)
     elif kind == "not wanted":
         monkeypatch.setenv("SEQLOOM_IMAGES", "no")
+    elif kind == "of before":
+        monkeypatch.setattr(row_image, "HEAD", {"sequences": "9999"})
     else:
-        monkeypatch.setattr("seqloom.storage.sequences.row_image.MOST", 500)
+        monkeypatch.setattr(row_image, *(("MOST", 500) if kind == "too much" else ("MOST_SEQUENCES", 4)))
     path = made(tmp_path, sequences)
     assert not path_of(path).exists() and not of_image(path)
+
+
+def test_searches_with_a_budget_make_none(tmp_path: Path) -> None:
+    path = tmp_path / "d.duckdb"
+    SequenceDatabase.create(path, [batch()]).close()
+    SequenceDatabase.open_for_search(path, memory=1 << 26).close()
+    assert not path_of(path).exists()
+    stray = tmp_path / "d.duckdb.rows.1-0a.part"  # of a killed process
+    stray.write_bytes(b"")
+    assert not of_image(path) and of_image(path) and not stray.exists()
 
 
 def test_a_damaged_one_is_left_alone(tmp_path: Path) -> None:
