@@ -129,7 +129,8 @@ def make(database: "SequenceDatabase") -> None:
     numbers = np.concatenate([table["length"], [len(text) for text in texts], *(masks[name] for name in _MASK)])
     body = b"".join((_BEGIN, len(said).to_bytes(4, "little"), said, numbers.astype("<i4").tobytes(), *texts))
     for left in path.parent.glob(f"{escape(path.name)}.*.part"):  # of killed processes; another one does without
-        left.unlink(missing_ok=True)
+        with suppress(OSError):
+            left.unlink()
     part = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
     try:
         part.write_bytes(body + crc32(body).to_bytes(_CHECKSUM, "little"))
