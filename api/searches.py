@@ -387,7 +387,7 @@ def check_masked_alike(run_file: "RunFile", plan: Plan) -> None:
     for path, then in run_file.provenance.get("masked_by", {}).items():
         if now.get(path) != then:
             raise ResumeError(f"run {run_file.id} can't be resumed: {path}, by which its queries are masked, has "
-                              "changed since it was begun; start the search anew")
+                              "changed since it was begun, or is gone; start the search anew")
 
 
 def numbers_of(source: VolumeSource, names: Sequence[str]) -> frozenset[int]:
