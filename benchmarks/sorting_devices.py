@@ -5,7 +5,7 @@
 Keys are random: bases, of which 32 fit a word, and residues of proteins, of which 12 do. A line for each sorter and
 number of devices: wall milliseconds, best of two after a first, from keys in the host's memory to their order there,
 and million keys a second. Rounds of all are taken in turns, and every order is that of the host. All devices share the
-keys here, however few there are and also if they fit a word; ``ranges_cuda`` says when they do so by themselves.
+keys here; by themselves they do so only where one has no room for all of them (``ranges_cuda``).
 """
 
 import argparse
@@ -36,7 +36,7 @@ def keys_of(characters: bytes, count: int, width: int) -> Ragged:
 def shared_order(sorter: Sorter, keys: Ragged, devices: int) -> np.ndarray:
     """Order by so many devices."""
     with ExitStack() as stack:
-        for name, value in (("device_count", lambda: devices), ("LEAST_SHARE", 1), ("shared", lambda whole: True)):
+        for name, value in (("device_count", lambda: devices), ("LEAST_RANGES", devices)):
             stack.enter_context(patch.object(ranges_cuda, name, value))
         return sorter.order(keys)
 

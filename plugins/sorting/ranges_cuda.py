@@ -1,7 +1,8 @@
 """Sorting on one or more CUDA devices: each sorts ranges of the keys, and the results stand one behind the other.
 
-Keys that fit the memory of a device and don't gain from more are sorted there as they are. Others are cut in ranges
-that fit it (``ranges_cpu.py``), at least one for each device, and the devices sort theirs side by side.
+Keys that fit the memory of one device are sorted there as they are: the host cuts keys in ranges ten times more slowly
+than a device sorts them (``docs/performance/sorting.md``). Others are cut in ranges that fit it (``ranges_cpu.py``), at
+least one for each device, and the devices sort theirs side by side.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,8 +21,8 @@ from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
 from seqloom.plugins.sorting.ranges_cpu import KeyRange, ranges_of
 from seqloom.plugins.sorting.threads_cpu import useful_threads
 
-LEAST_SHARE = 1 << 22
-"""Keys for each device from which on several share in a sort that has room on one."""
+LEAST_RANGES = 1
+"""In which keys are sorted: those that one device has room for are one range, unless this says otherwise."""
 Sort = Callable[[KeyRange, int, int], np.ndarray]
 """Rows of keys in stable order, sorted by the device at work; is handed the keys, bytes of the device for their
 characters, and threads of the host."""
@@ -49,21 +50,8 @@ def sorted_there(keys: Ragged, device_memory: int | None, threads: int, sort: So
     keys, threads = replace(keys, offsets=np.ascontiguousarray(keys.offsets, np.int64),
                             values=np.ascontiguousarray(keys.values)), useful_threads(threads, keys)
     whole = KeyRange(keys, length_range(keys, threads))
-    shares = min(device_count(), len(keys) // LEAST_SHARE)
-    if shares < 2 or not shared(whole):
-        shares, order = 1, _sorted_here(whole, device_memory, threads, sort)
-        if order is not None:
-            return order
-    return _sorted_in_ranges(whole, device_memory, threads, sort, shares)
-
-
-def shared(whole: KeyRange) -> bool:
-    """Whether several devices sort keys that have room on one.
-
-    Those that fit a word are read by the host for longer than one device sorts them, and would be read once more to be
-    cut in ranges.
-    """
-    return keys_cuda.word_coding(whole.keys, whole.lengths) is None
+    order = _sorted_here(whole, device_memory, threads, sort) if LEAST_RANGES == 1 else None
+    return _sorted_in_ranges(whole, device_memory, threads, sort) if order is None else order
 
 
 def _sorted_here(some: KeyRange, device_memory: int | None, threads: int, sort: Sort) -> np.ndarray | None:
@@ -73,14 +61,13 @@ def _sorted_here(some: KeyRange, device_memory: int | None, threads: int, sort: 
         return sort(some, room, threads) if room >= 0 else None
 
 
-def _sorted_in_ranges(whole: KeyRange, device_memory: int | None, threads: int, sort: Sort,
-                      shares: int) -> np.ndarray | None:
-    """By all devices, in ``shares`` ranges or as many more as their memory asks for."""
+def _sorted_in_ranges(whole: KeyRange, device_memory: int | None, threads: int, sort: Sort) -> np.ndarray | None:
+    """By all devices, in a range for each or as many more as their memory asks for."""
     devices = range(device_count())
     most = min(on_devices(lambda _: keys_cuda.most_keys(device_memory), devices, devices)) * 3 // 4  # some are larger
     if most < keys_cuda.LEAST:
         return None
-    ranges = ranges_of(whole.keys, max(shares, -(-len(whole) // most)), threads)
+    ranges = ranges_of(whole.keys, max(LEAST_RANGES, len(devices), -(-len(whole) // most)), threads)
     order, each = ranges.rows, max(1, threads // len(devices))
 
     def sort_some(unsorted: list[tuple[int, int]]) -> None:

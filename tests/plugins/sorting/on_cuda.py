@@ -153,7 +153,7 @@ def check_ranges(name: str, keys: Ragged, memory: int | None) -> None:
 
 def check_shared(count: int) -> None:
     """Keys that all devices share, and keys that exceed the memory of each."""
-    with patch.object(ranges_cuda, "LEAST_SHARE", 1), patch.object(ranges_cuda, "shared", lambda whole: True):
+    with patch.object(ranges_cuda, "LEAST_RANGES", device_count()):
         for name, make in SHARED.items():
             keys = make(count)
             if device_count() > 1:
