@@ -166,6 +166,11 @@ class UnitPlan:
     more: bool = False
 
     @property
+    def units(self) -> int:
+        """How many there are."""
+        return len(self.batches) * len(self.volumes)
+
+    @property
     def numbered(self) -> Iterator[tuple[int, tuple[int, int]]]:
         """Batches with their numbers in the run."""
         return enumerate(self.batches, self.first_batch)

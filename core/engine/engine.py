@@ -169,7 +169,7 @@ class Engine:
         done, reduced = sink.done_units(), sink.done_batches()
         todo = [Unit(b, v, self.planner.cells(plan, b, v)) for b, v in self.planner.schedule(plan)
                 if b not in reduced and (b, v) not in done]
-        parts = len(plan.batches) * len(plan.volumes)
+        parts = plan.units
         self.progress.parts += parts
         self.progress.parts_kept += parts - len(todo)
         tell(sum(unit.cells for unit in todo), "cell")

@@ -31,6 +31,9 @@ UNEVEN = 1.2
 """What the time of the busiest thread may be, in those that it takes with volumes of one size."""
 SHORT_QUERY = 50
 """Residues of a query from which on a batch is bounded by residues, else by how many queries it has."""
+FEW_UNITS = 4
+"""Times as many units as one at a time would be, that units side by side may be at most: those of which two find room
+in little memory can be so small that starting them takes longer than what they do."""
 MOST_UNITS = 2000
 """Units that are made for that reason, at most: each is kept by a transaction of its own."""
 
@@ -138,6 +141,7 @@ class Planner:
         self._first = int(queries.ordinals[0]) if len(queries) else 0
         self._limits = BatchLimits.of(plan, settings)
         flights = [filled.stage.flight for filled in plan.working("unit") if filled.stage.flight]
+        self._keep_volumes = any(filled.stage.keeps_volumes for filled in plan.indexes("target"))
         self._side_by_side = 1 if settings.in_turn else min([settings.threads, *flights])
 
     def units(self) -> UnitPlan:
@@ -146,16 +150,20 @@ class Planner:
         Raises:
             BudgetError: even one query against the longest target needs more.
         """
-        flights = range(min(self.settings.threads, LEAST_FLIGHT), 0, -1)
         if self._former:
-            for flight in flights:
-                with suppress(BudgetError):
-                    return self._numbered(self._units_that_fit(flight))
-            self._volumes = None  # these queries need smaller ones
-        for flight in flights[:-1]:
             with suppress(BudgetError):
-                return self._numbered(self._units_that_fit(flight))
-        return self._numbered(self._units_that_fit(1))
+                return self._numbered(self._units_side_by_side())
+            self._volumes = None  # these queries need smaller ones
+        return self._numbered(self._units_side_by_side())
+
+    def _units_side_by_side(self) -> UnitPlan:
+        """Units of which some find room side by side, as long as these aren't many more for it."""
+        for flight in range(min(self.settings.threads, LEAST_FLIGHT), 1, -1):
+            with suppress(BudgetError):
+                plan = self._units_that_fit(flight)
+                if plan.units <= FEW_UNITS or plan.units <= FEW_UNITS * self._units_that_fit(1).units:
+                    return plan
+        return self._units_that_fit(1)
 
     def _numbered(self, plan: UnitPlan) -> UnitPlan:
         """The plan of these queries, whose batches stand behind those of the former."""
@@ -169,7 +177,7 @@ class Planner:
 
     def flight(self, plan: UnitPlan) -> int:
         """Units that run side by side: one for each thread, or as many as occupy all, or as memory allows."""
-        flights = range(min(self._side_by_side, max(1, len(plan.batches) * len(plan.volumes))), 1, -1)
+        flights = range(min(self._side_by_side, max(1, plan.units)), 1, -1)
         return next((flight for flight in flights
                      if self.need(plan.batches, plan.volumes, flight).fits(self.settings)), 1)
 
@@ -350,7 +358,7 @@ class Planner:
         total, most = (of(v.total_residues for v in cut.volumes) for of in (sum, partial(max, default=0)))
         if len(self.queries) >= threads or len(cut.batches) != 1 or rounds * most * threads < UNEVEN * total:
             return cut
-        if self._volumes:
+        if self._volumes or self._keep_volumes:
             return cut
         even = total // (rounds * threads) + self.source.longest + 1
         return cut._replace(volume_residues=even, volumes=self.source.plan(even)) if even < most else cut
@@ -384,7 +392,7 @@ class Planner:
         return self._volumes_in_parts(cut, parts)
 
     def _volumes_in_parts(self, cut: _Cut, parts: int) -> _Cut:
-        if self._volumes:
+        if self._volumes or self._keep_volumes:
             return cut
         fewer = min(cut.volume_residues, -(-max(v.total_residues for v in cut.volumes) // parts))
         return cut._replace(volume_residues=fewer, volumes=self.source.plan(max(1, fewer)))

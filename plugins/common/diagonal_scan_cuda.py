@@ -92,10 +92,14 @@ _STEP_ROWS = 6
 MOST_REGISTERS = 80
 _GROUP_QUERIES, _GROUP_WORDS = 64, 1 << 20
 """Queries that are on the device together, and words of their profiles, at most."""
+_POSITION_WORDS, _QUERY_WORDS = RESIDUES * LEAST_SPREAD // 4, RESIDUES * LEAST_SPREAD * 8
+"""Of profiles, at most: for each residue of a query (twice what the smallest lanes take), and for each query."""
 _GROUP_CELLS = 1 << 40
 """Pairs of residues of them, at most: 50 ms of a device, which finds few enough diagonals then."""
 ROOM = 1 << 20
-"""Diagonals of a group of queries that there is room for: one in 2 · 10⁶ pairs, as of real proteins."""
+"""Diagonals of a group of queries that there is room for at most: one in 2 · 10⁶ pairs, as of real proteins."""
+LEAST_FOUND = 1 << 14
+"""Diagonals that there is room for at least."""
 _FETCHED = 1 << 12
 """Of them, those that are fetched with their number."""
 _CLASSES = 128
@@ -407,13 +411,15 @@ class DeviceScan:
     Args:
         share, shares: of the targets, which other devices have the others of.
         longest_query: of all that will be asked.
+        need: what there is room for in ``space``.
         classes: u1[targets], of each, where cutoffs differ by class.
     """
 
     def __init__(self, volume: Volume, targets: SequenceBatch, share: tuple[int, int], longest_query: int,
-                 space: Workspace, budget: int | None, check: Callable[[], None],
+                 need: WorkSize, space: Workspace, budget: int | None, check: Callable[[], None],
                  classes: np.ndarray | None = None) -> None:
         self._volume, self._targets, self._space, self._budget, self._check = volume, targets, space, budget, check
+        self._need = need
         self._first, self._step = share
         self._works = len(range(share[0], len(targets), share[1]))
         self._longest_query = longest_query
@@ -453,21 +459,21 @@ class DeviceScan:
         scanned, rings = group.scanned, rings_of(group.sieved)
         tables = [query.profile.words for query in scanned] + [ring.table for ring in rings]
         limits = [_halves(query.cutoff) for query in scanned] + [ring.limits for ring in rings]
-        words = max(_GROUP_WORDS, sum(map(len, tables)))
+        words = max(self._need.query, sum(map(len, tables)))
         space.room(f"table {slot}", words, np.int32)  # at once for all groups to come
         table = space.send(f"table {slot}", np.concatenate(tables))
         cutoffs = space.send(f"cutoffs {slot}", np.concatenate(limits))
         tilings = [tiling(query.length) for query in scanned]
         launches = sum(shape.tiles for shape in tilings)
         counters = space.room(f"counters {slot}", launches, np.int32)
-        found = space.room(f"found {slot}", ROOM + 1, np.int64) if more is None else more
+        found = space.room(f"found {slot}", found_room(targets) + 1, np.int64) if more is None else more
         clear(counters, launches, stream)
         clear(found, 1, stream)
         crossing = noted = found
         if max((shape.tiles for shape in tilings), default=0) > 1:
             crossing = space.room(f"crossing {slot}", crossing_words(targets, self._targets.total_residues), np.int64)
         if rings:
-            noted = space.room(f"noted {slot}", noted_words(targets), np.int64)
+            noted = space.room(f"noted {slot}", noted_words(targets, self._need.positions), np.int64)
         if not self._arrived:
             self._volume.arrived(space.streams)
             self._arrived = True
@@ -565,19 +571,29 @@ def crossing_words(targets: int, residues: int) -> int:
     return residues // 4 + targets + 2
 
 
-def work_size(targets: int, residues: int, longest: int, longest_query: int) -> WorkSize:
-    """The same for all queries that need as much, so that their working space can be handed on."""
+def found_room(targets: int) -> int:
+    """Diagonals of a group of queries that there is room for."""
+    return min(ROOM, max(LEAST_FOUND, 8 * targets))
+
+
+def work_size(targets: int, residues: int, longest: int, queries: int, query_residues: int, longest_query: int
+              ) -> WorkSize:
+    """The same for all queries that need as much, so that their working space can be handed on.
+
+    Its ``query`` are words of the profiles of a group, its ``residues`` 0 where no query has several tiles.
+    """
     shape = tiling(max(1, longest_query))
-    most = max(shape.words * shape.tiles, _GROUP_WORDS)
-    return WorkSize(targets, residues if shape.tiles > 1 else 0, longest, 2, most).rounded()
+    words = max(shape.words * shape.tiles, min(_GROUP_WORDS, _POSITION_WORDS * query_residues + _QUERY_WORDS * queries))
+    return WorkSize(targets, residues if shape.tiles > 1 else 0, longest, min(queries, _GROUP_QUERIES), words,
+                    query_residues + GAP * queries).rounded()
 
 
 def working_bytes(need: WorkSize) -> int:
     """Device memory that a scan of that size takes at most, beside the volume."""
     crossing = 8 * crossing_words(need.stretches, need.residues) if need.residues else 0
-    noted = 8 * noted_words(need.stretches)
+    noted = 8 * noted_words(need.stretches, need.positions)
     launches = 4 * (_GROUP_QUERIES * (1 + 2 * _CLASSES) + need.query // 1024)
-    each = crossing + noted + 4 * need.query + launches + 8 * ROOM
+    each = crossing + noted + 4 * need.query + launches + 8 * (found_room(need.stretches) + 1)
     return (need.groups * each + need.stretches + (1 << 16)) // 16 * 17
 
 
@@ -585,15 +601,18 @@ _SCAN = WorkKind(WHAT, lambda need, columns: working_bytes(need))
 
 
 def _good_on_device(targets: SequenceBatch, classes: np.ndarray | None, budget: int | None, check: Callable[[], None],
-                    done: Callable[[int], None], count: Count, longest: int,
+                    done: Callable[[int], None], count: Count, size: tuple[int, int, int],
                     part: tuple[Sequence[Asked], tuple[int, int]]) -> list[np.ndarray]:
-    """Keys that one device finds for some queries in its share of the targets."""
+    """Keys that one device finds for some queries in its share of the targets.
+
+    size: number of all queries, their residues, and those of the longest.
+    """
     asked, share = part
     memory = device_memory()
-    need = work_size(len(targets), targets.total_residues, targets.longest, longest)
+    need = work_size(len(targets), targets.total_residues, targets.longest, *size)
     with (memory.volume(targets, budget) as volume,
           memory.workspace(_SCAN, need, budget, count) as space):
-        return DeviceScan(volume, targets, share, longest, space, budget, check, classes).diagonals(asked, done)
+        return DeviceScan(volume, targets, share, size[-1], need, space, budget, check, classes).diagonals(asked, done)
 
 
 def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
@@ -620,7 +639,8 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
     longest = max((query.length for query in asked), default=0)
     by_query = len(asked) >= 2 * devices
     parts = [(asked[d::devices], (0, 1)) if by_query else (asked, (d, devices)) for d in range(devices)]
-    work = partial(_good_on_device, targets, classes, budget, check, done, count, longest)
+    size = len(asked), sum(query.length for query in asked), longest
+    work = partial(_good_on_device, targets, classes, budget, check, done, count, size)
     found = [keys for part in on_devices(work, parts, range(devices)) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
     if (keys[1:] < keys[:-1]).any():

@@ -453,9 +453,9 @@ def blocks() -> int:
     return 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
-def noted_words(targets: int) -> int:
-    """Of eight bytes, that notes between the two kernels have room in."""
-    return 2 * min(ROOM, max(LEAST_ROOM, 32 * targets)) + 1
+def noted_words(targets: int, positions: int) -> int:
+    """Of eight bytes, that notes of a circle of so many positions at most have room in between the two kernels."""
+    return 2 * min(ROOM, max(LEAST_ROOM, 32 * targets * min(positions, MOST_POSITIONS) // MOST_POSITIONS)) + 1
 
 
 @cache

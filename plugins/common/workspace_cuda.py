@@ -74,7 +74,8 @@ class WorkSize(NamedTuple):
 
     Attributes:
         stretches, residues, longest: of targets; residues of all of them and of the longest.
-        queries, query: number of queries; residues of the longest.
+        queries, query: number of queries; residues of the longest, or what the work says.
+        positions: of all queries together, where that matters.
     """
 
     stretches: int
@@ -82,6 +83,7 @@ class WorkSize(NamedTuple):
     longest: int
     queries: int
     query: int
+    positions: int = 0
 
     @property
     def groups(self) -> int:

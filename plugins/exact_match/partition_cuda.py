@@ -231,7 +231,8 @@ class Partition:
         # What is in the text is found, and a stretch of it has few rows, of which a short word would have millions.
         stretch = self._context.targets.stretch(0, min(_WARMING, self._context.targets.total_residues))
         one = SequenceBatch(NUCLEOTIDE, stretch, np.array([0, len(stretch)]), np.zeros(1, np.int64))
-        search = self._search(Context(queries=one, targets=self._context.targets, options=self._context.options), [strand_of(one, 1, False)],
+        context = Context(queries=one, targets=self._context.targets, options=self._context.options)
+        search = self._search(context, [strand_of(one, 1, False)],
                               self.room._replace(rows=min(self.room.rows, _WARMING_ROWS)))
         everywhere(lambda device: list(_looked_up(search, [(part, QueryPart(0, 0, 1))], device, self.room.memory)))
         _compiled.add(kind)

@@ -75,7 +75,8 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
     cells_per_second = 1e11  # of one thread of many that share a device
 
     def footprint(self, shape: Shape) -> Footprint:
-        need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.longest_query)
+        need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.queries,
+                         shape.query_residues, shape.longest_query)
         return Footprint(host=super().footprint(shape).host, device=working_bytes(need))
 
     def run(self, context: Context, records: Records | None) -> Pairs:

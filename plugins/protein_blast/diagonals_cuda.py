@@ -55,7 +55,8 @@ class SegmentDiagonalsCuda(OnDevices, SegmentDiagonalsCpu):
     reads = (KIND,)
 
     def footprint(self, shape: Shape) -> Footprint:
-        need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.longest_query)
+        need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.queries,
+                         shape.query_residues, shape.longest_query)
         return Footprint(host=scan_footprint(shape).host, device=working_bytes(need))
 
     def run(self, context: Context, records: Records | None) -> Seeds:

@@ -574,6 +574,32 @@ def test_a_few_volumes_are_of_one_size_for_several_threads(threads: int, monkeyp
         assert max(sizes) < 1.1 * min(sizes) + targets.longest * threads
 
 
+def test_units_side_by_side_are_not_many_more_for_it(monkeypatch) -> None:
+    """What each of two units takes however small it is may leave room for tiny ones; then one goes after the other."""
+    fixed = 10 * TARGETS.total_residues
+    monkeypatch.setattr(toy.WordSeeds, "footprint", lambda self, shape: Footprint(fixed + 20 * shape.target_residues))
+    for room, side_by_side in ((fixed, True), (fixed // 6, False)):
+        run, alone = (engine(threads=threads, memory=2 * fixed + room, volume_residues=TARGETS.total_residues // 4)
+                      for threads in (2, 1))
+        plan, of_one = run.unit_plan(), alone.unit_plan()
+        assert of_one.units > 3
+        if side_by_side:
+            assert of_one.units < plan.units <= 4 * of_one.units
+        else:
+            assert plan == of_one
+
+
+def test_volumes_that_something_is_stored_for_are_not_cut_for_threads(monkeypatch) -> None:
+    targets = SequenceBatch.of(PROTEIN, ["A" * (n % 7 + 1) for n in range(1000)])
+    for stage in engine().plan.stages:
+        monkeypatch.setattr(type(stage.stage), "least_cells", 1)
+    monkeypatch.setattr(toy.TargetWords, "keeps_volumes", True)
+    run = engine(QUERIES.take(0, 1), targets, threads=3)
+    assert len(run.unit_plan().volumes) == 1
+    monkeypatch.setattr(toy.TargetWords, "keeps_volumes", False)
+    assert len(engine(QUERIES.take(0, 1), targets, threads=3).unit_plan().volumes) > 1
+
+
 def test_progress_counts_every_cell_once() -> None:
     cells = QUERIES.total_residues * TARGETS.total_residues
     run = engine(volume_residues=100, batch_queries=2)

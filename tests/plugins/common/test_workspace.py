@@ -42,5 +42,5 @@ def test_what_a_longer_array_has_replaced_stays_as_long_as_there_is_room() -> No
 def test_work_sizes_are_joined() -> None:
     small, other = workspace_cuda.WorkSize(1, 2, 9, 1, 5), workspace_cuda.WorkSize(3, 1, 1, 2, 5)
     both = small.joined(other)
-    assert small.within(both) and other.within(both) and both == (3, 2, 9, 2, 5) and not both.within(small)
+    assert small.within(both) and other.within(both) and both == (3, 2, 9, 2, 5, 0) and not both.within(small)
     assert (small.groups, both.groups) == (1, 2)
