@@ -195,11 +195,12 @@ def with_stored(plan: Plan, source: VolumeSource, asked: int = 0) -> Plan:
     Queries have ``asked`` residues, as far as is known.
 
     Where the pipeline has plugins for that case, and the person who asked has not chosen any for these slots, they take
-    over. Own options of an index, which change its layout alone, are those of the stored one unless others were asked
-    for.
+    over; slots that are there for a stored index alone take part. Own options of an index, which change its layout
+    alone, are those of the stored one unless others were asked for.
     """
     if not sources.has_indexes(source):
         return plan
+    plan = _joined(plan, source)
     pipeline = plan.pipeline.with_stored()
     if pipeline is not plan.pipeline:
         try:
@@ -215,6 +216,17 @@ def with_stored(plan: Plan, source: VolumeSource, asked: int = 0) -> Plan:
             if placed.name in plan.pipeline.stored:
                 _tell_unfit(source, _key(placed.stage, plan.options, _given(placed)), "the search does without it")
     return _adopted(plan, source) or plan
+
+
+def _joined(plan: Plan, source: VolumeSource) -> Plan:
+    """The plan with those of its slots for stored indexes that there is an index for."""
+    if any(placed.stage.backend == "cuda" for placed in plan.stages):
+        return plan
+    for slot in plan.pipeline.slots:
+        if slot.enabled == "stored":
+            other = _composed(plan.pipeline.with_slot(replace(slot, enabled="fast")), plan)
+            plan = _adopted(other, source, only=frozenset([slot.name])) or plan
+    return plan
 
 
 def _own_pays(plan: Plan, stored: Plan, source: VolumeSource, asked: int) -> bool:
@@ -257,24 +269,32 @@ def reading(plan: Plan, source: VolumeSource) -> Plan:
                 if stored.mapped not in ("yes", "no"):
                     print(f"seqloom: {stored.path}: its stored index {stored.plugin} can't be mapped: {stored.mapped}; "
                           "it is read; seqloom index build --map mends it", file=sys.stderr)
-            stages[place] = FilledSlot(placed.slot, _ReadingStage(placed.stage, key, source, found))
+            spare = placed.slot.enabled == "fast" and found is not None
+            stages[place] = FilledSlot(placed.slot, _ReadingStage(placed.stage, key, source, found, spare))
     return replace(plan, stages=tuple(stages))
 
 
 class _ReadingStage(IndexStage):
-    """An index stage that reads what is stored. To everybody else it is the stage that it stands for."""
+    """An index stage that reads what is stored. To everybody else it is the stage that it stands for.
 
-    def __init__(self, stage: IndexStage, key: IndexKey, source: VolumeSource, found: list[StoredIndex] | None) -> None:
+    A ``spare`` one, which others can do without, gives an index without arrays for volumes that aren't stored ones.
+    """
+
+    def __init__(self, stage: IndexStage, key: IndexKey, source: VolumeSource, found: list[StoredIndex] | None,
+                 spare: bool = False) -> None:
         super().__init__(stage.options)
-        self._stage, self._key, self._source, self._found = stage, key, source, found
-        self.reads_residues = found is None  # type: ignore[misc]
-        for name in ("name", "backend", "side", "provides", "depends", "version", "scopes", "reads", "columns"):
+        self._stage, self._key, self._source, self._found, self._spare = stage, key, source, found, spare
+        self.reads_residues, self.keeps_volumes = found is None, found is not None  # type: ignore[misc]
+        for name in ("name", "backend", "side", "provides", "depends", "version", "scopes", "reads", "columns",
+                     "volume_residues"):
             setattr(self, name, getattr(stage, name))
 
     def footprint(self, shape: Shape) -> Footprint:
         if self._found is None:
             return self._stage.footprint(shape)
         pieces = [piece for stored in self._found for piece in stored.pieces]
+        if self._spare:  # smaller volumes go without
+            pieces = [piece for piece in pieces if piece.last - piece.first <= shape.targets]
         return Footprint(host=max((piece.nbytes for piece in pieces), default=0))
 
     def run(self, context: Context, batch: Any) -> Index:
@@ -283,6 +303,8 @@ class _ReadingStage(IndexStage):
             first = int(batch.ordinals[0])
             index = sources.stored_index(self._source, self._key, first, first + len(batch),
                                          lambda index: self._unfit(context, batch, index))
+        if index is None and self._spare:
+            return Index(self.provides, "target")
         context.count("made" if index is None else "read")
         return self._stage.run(context, batch) if index is None else index
 
@@ -376,7 +398,7 @@ def _footprint(stage: IndexStage, spans: Sequence[Span]) -> Footprint:
 
 def _spans(source: sources.DatabaseSource, stage: IndexStage, budget: int | None) -> list[Span]:
     """The pieces in which an index is built: as few as the budget allows."""
-    residues = VOLUME_RESIDUES
+    residues = max(VOLUME_RESIDUES, stage.volume_residues)
     while True:
         spans = source.plan(residues)
         largest = max(spans, key=lambda span: span.total_residues)

@@ -32,7 +32,8 @@ class Slot:
         options: values of the plugin's own options.
         scope: "unit" (per query batch and volume) or "reduce" (once per query batch, after its last volume).
         enabled: whether it takes part; "fast" for a slot that changes no result and is worth its time on the cpu and
-            cuda back ends only.
+            cuda back ends only, "stored" for one of the cpu that makes an index of targets where every database that is
+            searched has it stored, and no device seeks.
         backend: back end for this slot alone; "" for the run's.
     """
 
@@ -40,7 +41,7 @@ class Slot:
     plugin: str
     options: Mapping[str, Any] = field(default_factory=dict)
     scope: Scope = "unit"
-    enabled: bool | Literal["fast"] = True
+    enabled: bool | Literal["fast", "stored"] = True
     backend: str = ""
 
     @property
@@ -118,7 +119,7 @@ class Pipeline:
         key = key.replace("-", "_")
         if key == "enabled":
             if value.lower() not in ENABLED:
-                raise OptionError(f"{path} must be yes, no or fast, not '{value}'")
+                raise OptionError(f"{path} must be yes, no, fast or stored, not '{value}'")
             return self.with_slot(replace(slot, enabled=ENABLED[value.lower()]))
         if key == "backend" and value not in ("", *BACKENDS):
             raise UnknownNameError("back end", value, BACKENDS, f"of {name}")
@@ -177,14 +178,14 @@ class Pipeline:
                        defaults={**pipeline.defaults, **data.get("defaults", {})}, source=str(path))
 
 
-ENABLED: dict[str, bool | Literal["fast"]] = {
+ENABLED: dict[str, bool | Literal["fast", "stored"]] = {
     "yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False,
-    "fast": "fast"}
+    "fast": "fast", "stored": "stored"}
 """Whether a slot takes part, as it is typed."""
 SHAPE = {
     "name!": str, "help": str, "family!": str, "writer": str, "devices_from": int,
     "defaults": Table((*SCALAR, type(None))),
-    "slots!": [{"name!": str, "plugin!": str, "scope": {"unit", "reduce"}, "enabled": {True, False, "fast"},
+    "slots!": [{"name!": str, "plugin!": str, "scope": {"unit", "reduce"}, "enabled": {True, False, "fast", "stored"},
                 "backend": {"", *BACKENDS}, "options": Table((*SCALAR, type(None)))}]}
 """Of the plain data of a pipeline; options that are absent are None in the plain data of a run."""
 OVER_BASE = {"base!": str, "name": str, "help": str, "stages": Table(str, nested=True),

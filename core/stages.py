@@ -205,6 +205,7 @@ class IndexStage(Stage):
         depends: pipeline options that its arrays depend on. Where they depend on these, its own options and the targets
             alone, an index of targets can be stored with a database and read by later searches; None if it can't.
         version: of its arrays; raised when they change, so that stored ones are made anew.
+        keeps_volumes: whether it has something ready for the volumes as they are; want of memory alone cuts these.
     """
 
     kind = "index"
@@ -212,6 +213,7 @@ class IndexStage(Stage):
     provides: ClassVar[str]
     depends: ClassVar[tuple[str, ...] | None] = None
     version: ClassVar[int] = 1
+    keeps_volumes: ClassVar[bool] = False
 
     @abstractmethod
     def run(self, context: Context, batch: Any) -> Index:

@@ -117,7 +117,7 @@ class DiscontiguousWordHitsCpu(DiscontiguousWordHits):
         return shared_scan_footprint(shape, *self.word_counts(shape))
 
     def seconds(self, shape: Shape) -> float:
-        return shared_scan_seconds(shape)
+        return shared_scan_seconds(shape, self.word_counts(shape)[2])
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         options = context.options

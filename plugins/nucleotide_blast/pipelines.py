@@ -8,9 +8,12 @@ from seqloom.core.pipeline import Pipeline, Slot
 def _slots(words: str, separation: int) -> tuple[Slot, ...]:
     """Slots of a pipeline with "nucleotide" or "discontiguous" words."""
     options = {"diagonal_separation": separation}
+    # Spaced words of targets are in no table.
+    of_targets = (Slot("index.target-words", "target-word-table", enabled="stored"),) if words == "nucleotide" else ()
     return (
         Slot("index.words", f"{words}-word-table"),
         Slot("index.bases", "nucleotide-bases"),
+        *of_targets,
         Slot("seed.words", f"{words}-word-hits"),
         Slot("sort.diagonal", "strand-diagonal"),
         Slot("extend.ungapped", "nucleotide-ungapped"),

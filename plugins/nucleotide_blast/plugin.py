@@ -21,6 +21,7 @@ def seqloom_stages() -> list[Deferred]:
         "nucleotide-bases reference": "index_reference.NucleotideBases",
         "nucleotide-bases cpu": "index_cpu.NucleotideBasesCpu",
         "nucleotide-bases cuda": "packed_cuda.NucleotideBasesCuda",
+        "target-word-table cpu": "target_words_cpu.TargetWordTable",
         "nucleotide-word-hits reference": "seed_reference.WordHits",
         "nucleotide-word-hits cpu": "seed_cpu.WordHitsCpu",
         "nucleotide-word-hits cuda": "seed_cuda.WordHitsCuda",

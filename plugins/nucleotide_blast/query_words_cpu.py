@@ -1,10 +1,13 @@
 """Words of queries on the CPU, and the scan the other way round.
 
-Where queries have far more words than a target, as whole genomes and many reads do, the table is made of the target's
-words, and those of the queries are looked up in it.
+Where queries have far more words than the targets, as whole genomes and many reads do, the table is made of the
+targets' words, and those of the queries are looked up in it. So they are where such a table is stored with the database
+(``target_words_cpu.py``).
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 from seqloom.core.classes import NamedTuple
@@ -14,19 +17,22 @@ from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import prefetch
 from seqloom.core.stages import Shape
 from seqloom.plugins.common.grouping import even_parts
-from seqloom.plugins.nucleotide_blast.packed_cpu import Piece, word_from
+from seqloom.plugins.nucleotide_blast.packed_cpu import PackedBases, Piece, eights, word_from
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable, all_hits, may_grow, whole_word
-from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, WordHits
+from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, WordHits, chunk_starts
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable, bit_of, rank_of, word_table
 
 WIDE = 12
 """Bases of words that are looked for in place of narrow ones, which are in tables of targets many times by chance."""
 FETCHED = 256
 """Words whose presence bits are fetched before the first of them is looked for."""
-_LOOKED_UP = 20
-"""Words that are looked up in the time that one takes to be put into a table."""
+_LOOKED_UP, _PAIR = 20, 10
+"""Words that are looked up in the time that one takes to be put into a table, and that a pair of equal words takes."""
 MOST_KEPT = 1 << 27
 """Bytes of tables of all targets that are kept from batch to batch of queries."""
+MOST_WORDS, _BYTES_PER_WORD = CHUNK, 28
+"""Words of targets in a table that is made for one batch, unless a single chunk has more, and what each takes then: a
+word, wider ones and their numbers, starts and entries."""
 
 
 @inline
@@ -37,12 +43,78 @@ def _eight(bases):
     return np.int64((bases << np.uint64(8) | bases >> np.uint64(32)) & np.uint64(0xFFFF))
 
 
+class Chunks(NamedTuple):
+    """Chunks of targets one behind the other, and the words at every ``stride``-th base of each.
+
+    Attributes:
+        bits, words: as of ``Piece``.
+        begins, sizes: i8[c], where each begins in ``bits``, and its bases.
+        firsts: i8[c + 1], number of the first word of each; the last is how many words there are.
+        stride: bases from one word to the next.
+    """
+
+    bits: np.ndarray
+    words: np.ndarray
+    begins: np.ndarray
+    sizes: np.ndarray
+    firsts: np.ndarray
+    stride: int
+
+    @classmethod
+    def of(cls, bases: PackedBases, spans: np.ndarray, width: int, stride: int) -> Chunks:
+        """Of i8[c, 2] stretches of a volume's bases, with words of ``width`` bases."""
+        sizes = spans[:, 1] - spans[:, 0]
+        counts = np.maximum(0, (sizes - width) // stride + 1)
+        return cls(bases.bits, eights(bases.bits), bases.first + spans[:, 0], sizes,
+                   np.concatenate([[0], np.cumsum(counts)]), stride)
+
+    @property
+    def total(self) -> int:
+        """How many words there are."""
+        return int(self.firsts[-1])
+
+
+def chunk_spans(offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """i8[c, 2] target and place in it where each chunk of targets with these offsets begins, and i8[c, 2] the first
+    place of the volume in it and the one behind it."""
+    lengths = np.diff(offsets)
+    rows = [(target, chunk) for target in np.flatnonzero(lengths > CHUNK).tolist()
+            for chunk in chunk_starts(int(lengths[target]))[1:]]
+    first = np.stack([np.arange(len(lengths)), np.zeros_like(lengths)], axis=1)
+    chunks = np.concatenate([first, np.array(rows, np.int64).reshape(-1, 2)])
+    chunks = chunks[np.lexsort((chunks[:, 1], chunks[:, 0]))] if rows else chunks
+    begins = offsets[chunks[:, 0]] + chunks[:, 1]
+    return chunks, np.stack([begins, np.minimum(begins + CHUNK, offsets[chunks[:, 0] + 1])], axis=1)
+
+
 @kernel
-def _every(piece, width, stride, words, places):
-    """Words of a piece that begin at every ``stride``-th base, and where."""
-    for number in range(len(words)):
-        words[number] = word_from(piece.words, piece.begin + number * stride, width)
-        places[number] = number * stride
+def _every(chunks, width, words):
+    """All words of the chunks."""
+    for chunk in range(len(chunks.sizes)):
+        place = chunks.begins[chunk]
+        for number in range(chunks.firsts[chunk], chunks.firsts[chunk + 1]):
+            words[number] = word_from(chunks.words, place, width)
+            place += chunks.stride
+
+
+@inline
+def _chunk_of(chunks, number):
+    """The chunk that a word is in."""
+    low, high = 0, len(chunks.sizes)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if chunks.firsts[middle] <= number:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inline
+def _place_of(chunks, number):
+    """Where a word begins in the bits."""
+    chunk = _chunk_of(chunks, number)
+    return chunks.begins[chunk] + (number - chunks.firsts[chunk]) * chunks.stride
 
 
 @inline
@@ -72,23 +144,26 @@ def _bases_at(bases, words, place, count):
 
 
 @kernel
-def _widened(piece, words, places, width, more, wide, where, back):
-    """Words with ``more`` bases ahead of or behind them, where there are such, and their places; their number."""
+def _widened(chunks, words, width, more, wide, numbers, back):
+    """Words with ``more`` bases ahead of or behind them, where there are such, and their numbers; how many."""
     count = 0
-    for number in range(len(words)):
-        place = np.int64(places[number])
-        other = _bases_of(piece, place - more if back else place + width, more)
-        if other >= 0:
-            word = np.int64(words[number])
-            wide[count] = other << 2 * width | word if back else word << 2 * more | other
-            where[count] = place
-            count += 1
+    for chunk in range(len(chunks.sizes)):
+        piece = Piece(chunks.bits, chunks.words, chunks.begins[chunk], chunks.sizes[chunk])
+        place = np.int64(0)
+        for number in range(chunks.firsts[chunk], chunks.firsts[chunk + 1]):
+            other = _bases_of(piece, place - more if back else place + width, more)
+            if other >= 0:
+                word = np.int64(words[number])
+                wide[count] = other << 2 * width | word if back else word << 2 * more | other
+                numbers[count] = number
+                count += 1
+            place += chunks.stride
     return count
 
 
 @kernel
-def _scan_words(width, widths, high, piece, size, more, ahead, back, query, keys, ranks, found, low):
-    """As ``scan``, of a piece in tables, for words that begin at places ``low`` … ``high`` − 1 of the strands.
+def _scan_words(width, widths, high, chunks, size, more, ahead, back, query, keys, ranks, found, low):
+    """As ``scan``, of chunks in tables, for words that begin at places ``low`` … ``high`` − 1 of the strands.
 
     A hit that needs ``more`` bases on either side of its word has so many equal ones on one side at least: it is looked
     for by wider words, which are there less often by chance. What one table gives, the other needn't.
@@ -96,10 +171,10 @@ def _scan_words(width, widths, high, piece, size, more, ahead, back, query, keys
     Args:
         width, widths: of the words, and of those of each query; queries with others are left out.
         more: bases by which words are wider; 0 if all hits are looked for in ``ahead``.
-        ahead, back: tables of the chunk's words with ``more`` bases ahead of and behind them.
+        ahead, back: tables of the chunks' words with ``more`` bases ahead of and behind them; entries are numbers.
         query: ``QueryTable``.
         keys, ranks: i8[2, ``FETCHED``], wider words, −1 where there is none; i8[2 · ``FETCHED``, 3] for ``_fetched``.
-        found: a fourth column has where the chunk's word begins.
+        found: a fourth column has the number of the chunks' word.
     """
     count = looked_up = begun = seen = 0
     for number in range(len(widths)):
@@ -112,7 +187,7 @@ def _scan_words(width, widths, high, piece, size, more, ahead, back, query, keys
                 there = _wide_present(query, block, last_of_block, width, more, ahead.bits, back.bits, keys, ranks)
             else:
                 there = _present(query, block, last_of_block, width, ahead.bits, ranks)
-            _fetch(piece, width, ahead, back, ranks[:there])
+            _fetch(chunks, width, ahead, back, ranks[:there])
             known = -1
             for row in range(there):
                 at, side, rank = ranks[row, 0], ranks[row, 1], ranks[row, 2]
@@ -122,13 +197,16 @@ def _scan_words(width, widths, high, piece, size, more, ahead, back, query, keys
                 if count + last - first > len(found):
                     return begun, seen, block + at
                 for entry in range(first, last):
-                    target = np.int64(back.entries[entry] if side else ahead.entries[entry])
+                    word = np.int64(back.entries[entry] if side else ahead.entries[entry])
+                    chunk = _chunk_of(chunks, word)
+                    piece = Piece(chunks.bits, chunks.words, chunks.begins[chunk], chunks.sizes[chunk])
+                    target = (word - chunks.firsts[chunk]) * chunks.stride
                     if side and keys[0, at] >= 0 and (
                             keys[0, at] & (np.int64(1) << 2 * more) - 1
                             == _bases_of(piece, target + width, more)):
                         continue
                     looked_up += 1
-                    count += _hit(piece, query, block + at, target, width, size, found, count)
+                    count += _hit(piece, query, block + at, target, width, size, found, count, word)
     return count, looked_up, -1
 
 
@@ -189,7 +267,7 @@ def _wide_present(query, low, high, width, more, ahead, back, keys, ranks):
 
 
 @kernel
-def _fetch(piece, width, ahead, back, ranks):
+def _fetch(chunks, width, ahead, back, ranks):
     """Put ranks in place of the words in ``_present``'s rows.
 
     All that is known of one is far from what is known of others, so each is fetched before the first is looked at.
@@ -206,17 +284,17 @@ def _fetch(piece, width, ahead, back, ranks):
     for at in range(len(ranks)):
         side, rank = ranks[at, 1], ranks[at, 2]
         entry = back.entries[back.starts[rank]] if side else ahead.entries[ahead.starts[rank]]
-        prefetch(piece.bits, piece.begin + np.int64(entry) + width >> 2)
+        prefetch(chunks.bits, _place_of(chunks, np.int64(entry)) + width >> 2)
 
 
 @inline
-def _hit(piece, query, place, target, width, size, found, row):
-    """Write the hit of a word, if it is one, to a row; whether it is."""
+def _hit(piece, query, place, target, width, size, found, row, number):
+    """Write the hit of a word of that number, if it is one, to a row; whether it is."""
     if not may_grow(piece, query, place, target, width, size):
         return False
     whole, begin, opposite, shift = whole_word(piece, query, place, target, width, size)
     if whole:
-        found[row, 0], found[row, 1], found[row, 2], found[row, 3] = begin, opposite, shift, target
+        found[row, 0], found[row, 1], found[row, 2], found[row, 3] = begin, opposite, shift, number
     return whole
 
 
@@ -254,14 +332,14 @@ class QueryWords(NamedTuple):
         return word_table(*self.gathered(begins), kinds)
 
 
-def _wide_table(piece: Piece, words: np.ndarray, places: np.ndarray, width: int, more: int, back: bool) -> WordTable:
-    wide, where = np.empty((2, len(words)), np.int32)
-    count = _widened(piece, words, places, width, more, wide, where, back)
-    return word_table(wide[:count], where[:count], 4 ** (width + more))
+def _wide_table(chunks: Chunks, words: np.ndarray, width: int, more: int, back: bool) -> WordTable:
+    wide, numbers = np.empty((2, len(words)), np.int32)
+    count = _widened(chunks, words, width, more, wide, numbers, back)
+    return word_table(wide[:count], numbers[:count], 4 ** (width + more))
 
 
 class TargetWords(NamedTuple):
-    """Words of a chunk at every ``stride``-th base, in tables.
+    """Words of chunks at every ``stride``-th base, in tables whose entries are their numbers.
 
     Attributes:
         more: bases by which words are wider than those of queries; 0 where they aren't.
@@ -273,66 +351,98 @@ class TargetWords(NamedTuple):
     back: WordTable
 
     @classmethod
-    def of(cls, piece: Piece, width: int, size: int) -> TargetWords:
-        """Of a chunk, for words of ``width`` bases that grow to ``size``."""
-        stride = size - width + 1
-        own, begins = np.empty((2, max(0, (piece.size - width) // stride + 1)), np.int32)
-        _every(piece, width, stride, own, begins)
-        more = _wider_by(width, size)
+    def of(cls, chunks: Chunks, width: int, size: int) -> TargetWords:
+        """Of chunks, for words of ``width`` bases that grow to ``size``."""
+        words = np.empty(chunks.total, np.int32)
+        _every(chunks, width, words)
+        more = wider_by(width, size)
         if more:
-            ahead, back = (_wide_table(piece, own, begins, width, more, side) for side in (False, True))
+            ahead, back = (_wide_table(chunks, words, width, more, side) for side in (False, True))
         else:
-            ahead = back = word_table(own, begins, 4**width)
+            ahead = back = word_table(words, np.arange(len(words), dtype=np.int32), 4**width)
         return cls(more, ahead, back)
 
     @staticmethod
-    def bytes_of(residues: int, chunks: int, width: int, size: int) -> int:
-        """What those of so many chunks and residues take, about."""
-        more, words = _wider_by(width, size), residues // (size - width + 1)
+    def bytes_of(residues: int, targets: int, width: int, size: int) -> int:
+        """What those of so many residues and targets take, about."""
+        more, words = wider_by(width, size), residues // (size - width + 1)
         bits = 4 ** (width + more) // 8
-        return (2 if more else 1) * (chunks * (bits + bits // 2) + 8 * words)
+        return (2 if more else 1) * (tables_of(words, targets) * (bits + bits // 2) + 8 * words)
 
 
-def _wider_by(width: int, size: int) -> int:
+def tables_of(words: int, targets: int) -> int:
+    """In how many tables so many words of targets are, about."""
+    return max(1, min(-(-2 * words // MOST_WORDS), words // CHUNK + targets))
+
+
+def wider_by(width: int, size: int) -> int:
+    """Bases by which words of targets are wider than those of queries that grow to ``size``."""
     more = WIDE - width
     return more if more > 1 and 2 * more <= size - width else 0
 
 
-def hits_of_query_words(threads: int, queries: QueryWords, piece: Piece, size: int, query: QueryTable,
+def parts_of(spans: np.ndarray, stride: int) -> list[tuple[int, int]]:
+    """First chunk of each table, and the one behind its last, of chunks with i8[c, 2] spans."""
+    parts, first, words = [], 0, 0
+    for chunk, size in enumerate((spans[:, 1] - spans[:, 0]).tolist()):
+        if words and words + size // stride > MOST_WORDS:
+            parts.append((first, chunk))
+            first, words = chunk, 0
+        words += size // stride
+    return [*parts, (first, len(spans))] if len(spans) else []
+
+
+def hits_of_query_words(threads: int, queries: QueryWords, chunks: Chunks, size: int, query: QueryTable,
                         target_words: TargetWords) -> tuple[list[np.ndarray], int]:
-    """Hits of the words of queries in a chunk, as ``scan`` finds them, and how many equal words there were."""
+    """Hits of the words of queries in each chunk, as ``scan`` finds them, and how many equal words there were."""
     width, widths = queries.width, queries.words["width"]
     more, ahead, back = target_words
 
     def part(rows: tuple[int, int]) -> tuple[list[np.ndarray], int]:
         low, high = rows
         keys, ranks = np.empty((2, FETCHED), np.int64), np.empty((2 * FETCHED, 3), np.int64)
-        return all_hits(4, lambda found, at: _scan_words(width, widths, high, piece, size, more, ahead, back, query,
+        return all_hits(4, lambda found, at: _scan_words(width, widths, high, chunks, size, more, ahead, back, query,
                                                          keys, ranks, found, at), low)
 
     parts = run_tasks(threads, part, even_parts(len(query.strands), threads))
     found = np.concatenate([np.empty((0, 4), np.int32), *(rows for some, _ in parts for rows in some)])
     found = found[np.argsort(found[:, 3], kind="stable")]
-    return [np.ascontiguousarray(found[:, :3])], sum(looked_up for _, looked_up in parts)
+    bounds, rows = np.searchsorted(found[:, 3], chunks.firsts), np.ascontiguousarray(found[:, :3])
+    return [rows[a:b] for a, b in pairwise(bounds.tolist())], sum(looked_up for _, looked_up in parts)
 
 
-def is_less_by_target(words: int, of_targets: int, chunks: int) -> bool:
-    """Whether tables of the targets' words, for each chunk, are less work than one of the queries' ``words``."""
-    return _LOOKED_UP * of_targets + chunks * words < _LOOKED_UP * words + of_targets
+def is_less_by_target(words: int, of_targets: int, tables: int, width: int, size: int) -> bool:
+    """Whether so many tables of the targets' words are less work than one of the queries' ``words``, which have that
+    width and grow to ``size``."""
+    more, pairs = wider_by(width, size), words * of_targets / 4**width
+    sides = 2 if more else 1
+    by_target = sides * (_LOOKED_UP * of_targets + tables * words + _PAIR * pairs / 4**more)
+    return by_target < _LOOKED_UP * words + of_targets + _PAIR * pairs
 
 
 def are_kept(residues: int, targets: int, width: int, size: int) -> bool:
     """Whether tables of the words of all targets that are searched are small enough to be kept."""
-    return TargetWords.bytes_of(residues, targets + residues // CHUNK, width, size) <= MOST_KEPT
+    return TargetWords.bytes_of(residues, targets, width, size) <= MOST_KEPT
+
+
+def _pays(shape: Shape, width: int, stride: int) -> bool:
+    """Whether tables of the words of such targets are made."""
+    words = shape.target_residues // stride
+    return is_less_by_target(2 * shape.query_residues, words, tables_of(words, shape.targets), width,
+                             width + stride - 1)
+
+
+def bytes_made(shape: Shape, stride: int, kinds: int) -> int:
+    """What it takes to make tables of the words of targets, of so many kinds, where they are made."""
+    words = min(MOST_WORDS, shape.target_residues // stride)
+    return _BYTES_PER_WORD * words if _pays(shape, kinds.bit_length() // 2, stride) else 0
 
 
 def bytes_kept(shape: Shape) -> int:
     """What tables of a volume's words take where they are kept."""
     stride, kinds, _ = WordHits.word_counts(shape)
-    width, chunks = kinds.bit_length() // 2, shape.targets + shape.target_residues // CHUNK
-    size = width + stride - 1
+    width = kinds.bit_length() // 2
     residues, targets = shape.database_residues or shape.target_residues, shape.database_targets or shape.targets
-    if not (are_kept(residues, targets, width, size)
-            and is_less_by_target(2 * shape.query_residues, shape.target_residues // stride, chunks)):
+    if not (are_kept(residues, targets, width, width + stride - 1) and _pays(shape, width, stride)):
         return 0
-    return TargetWords.bytes_of(shape.target_residues, chunks, width, size)
+    return TargetWords.bytes_of(shape.target_residues, shape.targets, width, width + stride - 1)

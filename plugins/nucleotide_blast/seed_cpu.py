@@ -1,7 +1,7 @@
 """Word hits on the CPU: one scan of the targets for all queries whose tables have words of one width.
 
-Such queries share a table. Where they have far more words than a target, as whole genomes and many reads do, the table
-is made of the target's words instead (``query_words_cpu.py``).
+Such queries share a table. Where they have far more words than the targets, as whole genomes and many reads do, the
+table is made of the targets' words instead (``query_words_cpu.py``), or read with the database.
 """
 
 from __future__ import annotations
@@ -22,11 +22,16 @@ from seqloom.plugins.nucleotide_blast.paper_tables_cpu import ChainedTable, Smal
 from seqloom.plugins.nucleotide_blast.paper_tables_cpu import scanner as scan_in
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import table_of
 from seqloom.plugins.nucleotide_blast.query_words_cpu import (
+    WIDE,
+    Chunks,
     QueryWords,
     TargetWords,
     are_kept,
+    bytes_made,
+    chunk_spans,
     hits_of_query_words,
     is_less_by_target,
+    parts_of,
 )
 from seqloom.plugins.nucleotide_blast.scan_cpu import (
     ROOM,
@@ -44,8 +49,8 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     CHUNK_COLUMN,
     SHIFT_COLUMN,
     WordHits,
-    chunk_starts,
 )
+from seqloom.plugins.nucleotide_blast.target_words_cpu import stored_words
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable
 
 BYTES_PER_ROW = 12
@@ -68,47 +73,58 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     index, bases = context.index(kind), packed_bases(context)
     queries, targets = context.queries, context.targets
     query = query_table(index, length)
-    work = [(target, chunk) for target, length_ in enumerate(targets.lengths.tolist())
-            for chunk in chunk_starts(length_)]
+    work, spans = chunk_spans(np.asarray(targets.offsets))
     found: list[list[np.ndarray]] = [[] for _ in work]
     of_widths = [QueryWords(width, index) for width in distinct(index["width"]).tolist()]
     of_widths = [queries for queries in of_widths if queries.total]
     for own in of_widths:
         width, stride = own.width, int(index["stride"][index["width"] == own.width][0])
-        made = table_of(index, width)
-        turned = made is None and whole_words and is_less_by_target(own.total, targets.total_residues // stride,
-                                                                    len(work))
+        made, stored = table_of(index, width), whole_words and stored_words(context, width, length)
+        parts = [(0, len(spans))] if stored else parts_of(spans, stride)
+        turned = stored or (made is None and whole_words and is_less_by_target(
+            own.total, targets.total_residues // stride, len(parts), width, length))
         table = as_tuple(made) if made is not None else None if turned else own.table(query.begins, kinds(width))
-        kept = are_kept(context.space.total_residues, context.space.sequences, width, length)
         look_up = scanner(width, stride, table)
 
-        def look(at: int, own: QueryWords = own, table: AnyTable | None = table, look_up: Scan = look_up,
-                 kept: bool = kept) -> tuple[list[np.ndarray], int]:
-            target, chunk = work[at]
-            low = int(targets.offsets[target]) + chunk
-            piece = bases.piece(low, min(low + CHUNK, int(targets.offsets[target + 1])))
-            if table is None:
-                make = partial(TargetWords.of, piece, own.width, length)
-                tables = context.index(BASES).kept((own.width, length, target, chunk), make) if kept else make()
-                rows, looked_up = hits_of_query_words(context.threads, own, piece, length, query, tables)
-            else:
-                rows, looked_up = all_hits(3, lambda found, at: look_up(piece, table, query, found, at))
+        def look(at: int, table: AnyTable | None = table, look_up: Scan = look_up) -> tuple[list[np.ndarray], int]:
+            assert table is not None
+            piece = bases.piece(*spans[at].tolist())
             context.advance(piece.size, len(of_widths) * targets.total_residues)
-            return rows, looked_up
+            return all_hits(3, lambda found, at: look_up(piece, table, query, found, at))
 
-        threads = 1 if turned else context.threads
-        for at, (rows, looked_up) in enumerate(run_tasks(threads, look, range(len(work)))):
-            found[at] += rows
-            context.count("table_hits", looked_up)
-    chunks = np.array([(targets.ordinals[target], chunk) for target, chunk in work], np.int64).reshape(-1, 2)
-    hits = scanned(Places(query.begins, query.blocks), found, chunks)
+        if turned:
+            for first, last in parts:
+                chunks = Chunks.of(bases, spans[first:last], width, stride)
+                words = stored or target_words(context, chunks, width, length, first)
+                rows, looked_up = hits_of_query_words(context.threads, own, chunks, length, query, words)
+                for at, some in enumerate(rows, first):
+                    found[at].append(some)
+                context.count("table_hits", looked_up)
+                context.advance(int(chunks.sizes.sum()), len(of_widths) * targets.total_residues)
+        else:
+            for at, (more, looked_up) in enumerate(run_tasks(context.threads, look, range(len(work)))):
+                found[at] += more
+                context.count("table_hits", looked_up)
+    chunks_of = np.stack([targets.ordinals[work[:, 0]], work[:, 1]], axis=1)
+    hits = scanned(Places(query.begins, query.blocks), found, chunks_of)
     make = ScannedSeeds(hits, query.begins, length, queries.ordinals, follow)
     return Seeds.later(len(hits.hits), make, (CHUNK_COLUMN, SHIFT_COLUMN))
 
 
-def shared_scan_seconds(shape: Shape) -> float:
-    """One scan of the targets for all queries; and there are stages behind."""
-    return shape.target_residues / 1e8 + shape.query_residues * shape.target_residues / 1e12
+def target_words(context: Context, chunks: Chunks, width: int, length: int, first: int) -> TargetWords:
+    """Tables of the words of chunks of the volume, from the ``first``-th on; kept where those of all are small."""
+    make, space = partial(TargetWords.of, chunks, width, length), context.space
+    if not are_kept(space.total_residues, space.sequences, width, length):
+        return make()
+    kept: TargetWords = context.index(BASES).kept((width, length, first), make)
+    return kept
+
+
+def shared_scan_seconds(shape: Shape, words: int) -> float:
+    """One scan of the targets for all queries, and what follows for each hit; ``words``: how many different ones of its
+    size there can be."""
+    hits = 2 * shape.query_residues * shape.target_residues / min(words, 4**WIDE)
+    return shape.target_residues / 1e9 + 5e-8 * hits
 
 
 def shared_scan_footprint(shape: Shape, stride: int, words: int, whole_words: int, tables: int = 1) -> Footprint:
@@ -116,11 +132,11 @@ def shared_scan_footprint(shape: Shape, stride: int, words: int, whole_words: in
 
     Args:
         stride: bases from one word of a target to the next.
-        words, whole_words: how many different words there can be in a table, and of the size that makes seeds.
+        words, whole_words: how many different words there can be in a table, and of the size that makes hits and seeds.
         tables: words that begin at a base.
     """
     places, chunk = 2 * shape.query_residues, min(CHUNK, shape.longest_target)
-    found = ROOM + 4 * tables * places * chunk // (words * stride)
+    found = ROOM + 4 * tables * places * chunk // min(whole_words, 4**WIDE)
     seeds = 2 * shape.query_residues * shape.target_residues // whole_words + shape.query_residues // stride
     return Footprint(host=words // 8 + words // 16 + (10 + 16 * tables) * places
                      + BYTES_PER_ROW * shape.threads * found + BYTES_PER_SEED * seeds)
@@ -133,10 +149,12 @@ class WordHitsCpu(WordHits):
     reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
-        return shared_scan_footprint(shape, *self.word_counts(shape))
+        counts = self.word_counts(shape)
+        scan = shared_scan_footprint(shape, *counts)
+        return Footprint(host=scan.host + bytes_made(shape, *counts[:2]))
 
     def seconds(self, shape: Shape) -> float:
-        return shared_scan_seconds(shape)
+        return shared_scan_seconds(shape, self.word_counts(shape)[2])
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         size = context.options.word_size

@@ -35,5 +35,5 @@ def test_budgets_and_options_speak_so() -> None:
     assert str(BudgetError("slot 'x'", 2048, 1024, "raise --device-memory")).endswith("; raise device_memory")
     with pytest.raises(OptionError, match=r"^evalue must be at least 1e-300, not -1"):
         compose(registry(), registry().pipeline("blastp"), {"evalue": -1})
-    with pytest.raises(OptionError, match=r"^seed\.scan\.enabled must be yes, no or fast, not 'maybe'"):
+    with pytest.raises(OptionError, match=r"^seed\.scan\.enabled must be yes, no, fast or stored, not 'maybe'"):
         compose(registry(), registry().pipeline("blastp"), settings=["seed.scan.enabled=maybe"])

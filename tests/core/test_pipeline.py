@@ -182,7 +182,7 @@ def test_names_that_nobody_knows() -> None:
     ({"settings": ["step=2"]}, r"--set takes slot\.option=value, not 'step=2'"),
     ({"settings": ["seed.words=2"]}, r"seed\.words is a slot; --set .* such as seed\.words\.enabled=no"),
     ({"settings": ["score.length=no"]}, r"score\.length is a slot; .* such as score\.length\.enabled=no"),
-    ({"settings": ["seed.words.enabled=maybe"]}, r"seed\.words\.enabled must be yes, no or fast, not 'maybe'"),
+    ({"settings": ["seed.words.enabled=maybe"]}, r"seed\.words\.enabled must be yes, no, fast or stored, not 'maybe'"),
     ({"stages": ["seed.words"]}, r"--stage takes slot=plugin, not 'seed\.words'"),
 ])
 def test_requests_that_make_no_sense(more, message: str) -> None:
@@ -373,7 +373,7 @@ def test_a_file_holds_changes_to_a_preset(tmp_path, changes: str) -> None:
     ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', scope = 'all'}]\n",
      "slots[1].scope must be 'reduce' or 'unit', not 'all'"),
     ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', enabled = 'no'}]\n",
-     "slots[1].enabled must be false or true or 'fast', not 'no'"),
+     "slots[1].enabled must be false or true or 'fast' or 'stored', not 'no'"),
     ("base = 'toy'\nslots = []\n", "unknown key 'slots'; known are base, name, "),
     ("base = 'toy'\nstages = 3\n", "stages must be a table, not 3"),
     ("base = 'toy'\n[stages]\nsort.rank = []\n", "stages.sort.rank must be text, not a list"),

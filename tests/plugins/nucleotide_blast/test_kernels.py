@@ -1,5 +1,7 @@
 """Every stage on the CPU gives exactly the records of its reference twin, from the reference's records."""
 
+import importlib
+import pkgutil
 import random
 from typing import Any
 
@@ -153,11 +155,11 @@ def test_segments_of_targets_in_chunks(monkeypatch):
 
 
 def chunked_modules() -> list[Any]:
-    """Modules that know the size of a chunk."""
-    import sys
-    package = seed_reference.__name__.rpartition(".")[0]
-    return [module for name, module in list(sys.modules.items())
-            if name.startswith(package) and hasattr(module, "CHUNK")]
+    """Modules that know the size of a chunk; all are imported, or later ones would know another size for good."""
+    package = importlib.import_module(seed_reference.__name__.rpartition(".")[0])
+    modules = [importlib.import_module(f"{package.__name__}.{found.name}")
+               for found in pkgutil.iter_modules(package.__path__)]
+    return [module for module in modules if hasattr(module, "CHUNK")]
 
 
 @pytest.mark.parametrize("by_target", [False, True])
