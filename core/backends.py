@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from glob import glob
 from typing import Any
 
 from .errors import BackendError
@@ -31,6 +32,11 @@ def device_in_sight() -> bool:
 
 def _driver_in_sight() -> bool:
     return any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/dxg"))
+
+
+def devices_to_count() -> bool:
+    """Whether there may be several devices, as far as the system shows without opening the driver."""
+    return simulated() or len(glob("/dev/nvidia[0-9]*")) != 1
 
 
 @cache

@@ -65,6 +65,7 @@ class Context:
         catalog: names, lengths and residues of any target by its global number.
         sorters: sorters by name, for the back end of this slot.
         device: "host" or a CUDA device, where records are taken and given.
+        devices: numbers of the CUDA devices that share this stage's work; all of them where it is empty.
         threads: threads that this stage may use.
         memory, device_memory: bytes that this stage may use; None without a limit.
         cancellation: to be checked in long loops, where ``advance`` isn't called.
@@ -82,6 +83,7 @@ class Context:
     catalog: TargetCatalog | None = None
     sorters: Mapping[str, Sorter] = field(default_factory=dict)
     device: str = "host"
+    devices: tuple[int, ...] = ()
     threads: int = 1
     memory: int | None = None
     device_memory: int | None = None

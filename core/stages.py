@@ -107,7 +107,9 @@ class Stage(ABC):
         flight: units side by side that are enough for all threads, since ``run`` has these share its work; 0 where that
             is one for each thread. Their batches are larger where there are more threads.
         volume_residues: target residues of a volume that suit it: enough to do at a time, and not too many to begin
-        with. reads_residues: whether ``run`` looks at residues of targets. Where one stage of a search does, they are
+            with.
+        own_device: whether units have a CUDA device each, by volume, where there are several; else all share each unit.
+        reads_residues: whether ``run`` looks at residues of targets. Where one stage of a search does, they are
             read ahead; where none does, they aren't read, nor is memory set aside for them. A stage that seldom does
             may say that it doesn't, and state the memory in its footprint: then they are read when it asks.
         cells_per_second: cells (query residues × target residues) that a thread goes through in a second, by order of
@@ -136,6 +138,7 @@ class Stage(ABC):
     batch_residues: ClassVar[int] = BATCH_RESIDUES
     flight: ClassVar[int] = 0
     volume_residues: ClassVar[int] = VOLUME_RESIDUES
+    own_device: ClassVar[bool] = False
     reads_residues: ClassVar[bool] = True
     cells_per_second: ClassVar[float | None] = None
     counts_queries: ClassVar[bool] = False

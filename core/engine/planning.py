@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..backends import device_count, devices_to_count
 from ..classes import NamedTuple, dataclass
 from ..context import Queries, SearchSpace
 from ..errors import BudgetError
@@ -31,6 +32,8 @@ UNEVEN = 1.2
 """What the time of the busiest thread may be, in those that it takes with volumes of one size."""
 SHORT_QUERY = 50
 """Residues of a query from which on a batch is bounded by residues, else by how many queries it has."""
+LEAST_FOR_DEVICE = 1 << 24
+"""Residues of a volume that is cut off for another device."""
 FEW_UNITS = 4
 """Times as many units as one at a time would be, that units side by side may be at most: those of which two find room
 in little memory can be so small that starting them takes longer than what they do."""
@@ -310,7 +313,17 @@ class Planner:
                 return (then.host if on_host else then.device), way.units
 
             cut = min(smaller, key=rank)
-        return self._short_units(self._enough_units(self._for_workers(cut)))
+        return self._short_units(self._for_devices(self._enough_units(self._for_workers(cut))))
+
+    def _for_devices(self, cut: _Cut) -> _Cut:
+        """Volumes cut further so that each device has as many, where units have a device each."""
+        devices, total = devices_for_units(self.plan), sum(v.total_residues for v in cut.volumes)
+        rounds = -(-len(cut.volumes) // devices)
+        if (self._volumes or self._keep_volumes or not len(cut.volumes) % devices
+                or total < LEAST_FOR_DEVICE * rounds * devices):
+            return cut
+        even = total // (rounds * devices) + self.source.longest + 1
+        return cut._replace(volume_residues=even, volumes=self.source.plan(even))
 
     def _for_workers(self, cut: _Cut) -> _Cut:
         """Cut further as the model of several workers says, which weighs what each of them must read and be sent."""
@@ -396,6 +409,12 @@ class Planner:
             return cut
         fewer = min(cut.volume_residues, -(-max(v.total_residues for v in cut.volumes) // parts))
         return cut._replace(volume_residues=fewer, volumes=self.source.plan(max(1, fewer)))
+
+
+def devices_for_units(plan: Plan) -> int:
+    """CUDA devices of which units have one each; 1 where there is one, or all devices share each unit."""
+    asked = any(filled.stage.own_device for filled in plan.stages) and devices_to_count()
+    return device_count() if asked else 1
 
 
 def wants_residues(plan: Plan) -> bool:

@@ -28,7 +28,7 @@ from .cache import Cache, LazyIndexes
 from .failures import naming
 from .location import cut
 from .masking import Maskers, ReadTargets, Searching
-from .planning import Settings, first_weights, wants_residues
+from .planning import Settings, devices_for_units, first_weights, wants_residues
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,11 @@ class PreparedBatch:
 
 @dataclass(frozen=True)
 class PreparedVolume:
-    """A volume with target-side indexes."""
+    """A volume with target-side indexes, and the CUDA devices that its units are for; all where there are none."""
 
     targets: SequenceBatch
     indexes: dict[str, Index]
+    devices: tuple[int, ...] = ()
 
     def rest(self) -> None:
         """Give back what no unit will ask for any more. Residues may be asked for, by who reports hits."""
@@ -112,14 +113,21 @@ class Runner:
 
     def prepare_volume(self, span: Span) -> PreparedVolume:
         """A volume with all that stages look up in it."""
-        targets = self.searched.read(span)
-        context = self._context(targets=targets)
+        targets, devices = self.searched.read(span), self._devices_of(span)
+        context = self._context(targets=targets, devices=devices)
         indexes: dict[str, Index] = {}
         for filled in self.plan.indexes("target"):
             indexes[filled.stage.provides] = self._index(filled, replace(context, indexes=indexes), targets)
         if wants_residues(self.plan):
             targets.load()
-        return PreparedVolume(targets, indexes)
+        return PreparedVolume(targets, indexes, devices)
+
+    def _devices_of(self, span: Span) -> tuple[int, ...]:
+        """The device that a volume's units have to themselves; none where all devices share them."""
+        volumes = self._kept[0] if self._kept else ()
+        if span not in volumes or (count := devices_for_units(self.plan)) > len(volumes):
+            return ()
+        return (volumes.index(span) % count,) if count > 1 else ()
 
     def unit(self, unit: Unit, progress: Progress | None = None) -> UnitResult:
         """Carry out a unit.
@@ -135,7 +143,8 @@ class Runner:
         batch, volume = self.batches.get(unit.batch), self.volumes.get(unit.volume)
         indexes = LazyIndexes((*batch.indexes, *volume.indexes), lambda kind, _: (
             volume.indexes[kind] if kind in volume.indexes else batch.indexes[kind]))
-        context = self._context(queries=batch.queries, targets=volume.targets, scoring=batch.scoring, indexes=indexes)
+        context = self._context(queries=batch.queries, targets=volume.targets, scoring=batch.scoring, indexes=indexes,
+                                devices=volume.devices)
         followed = {t for t in self.settings.explain if t in set(volume.targets.ordinals.tolist())}
         slots = self.plan.working("unit")
         told = UnitProgress(progress or self.progress, unit.cells, self._weights(slots))

@@ -617,8 +617,8 @@ def _good_on_device(targets: SequenceBatch, classes: np.ndarray | None, budget: 
 
 def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
                    check: Callable[[], None] = lambda: None, done: Callable[[int], None] = lambda count: None,
-                   classes: np.ndarray | None = None, count: Count = lambda what, number: None
-                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+                   classes: np.ndarray | None = None, count: Count = lambda what, number: None,
+                   on: Sequence[int] | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Diagonals on which some segment scores a query's cutoff or more; at cutoffs beyond ``CEILING``, at least that.
 
     Several devices share the work: many queries by query, few by target.
@@ -630,18 +630,20 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
         done: called with the number of queries that are through.
         classes: u1[targets], of each, where cutoffs differ by class.
         count: as of ``DeviceMemory.workspace``.
+        on: numbers of the devices; all, when left out.
 
     Returns:
         Number i8[n] of the query, place i8[n] of the target and diagonal i8[n] (target minus query position), sorted,
         each once.
     """
-    devices = device_count()
+    numbers_of_devices = range(device_count()) if on is None else on
+    devices = len(numbers_of_devices)
     longest = max((query.length for query in asked), default=0)
     by_query = len(asked) >= 2 * devices
     parts = [(asked[d::devices], (0, 1)) if by_query else (asked, (d, devices)) for d in range(devices)]
     size = len(asked), sum(query.length for query in asked), longest
     work = partial(_good_on_device, targets, classes, budget, check, done, count, size)
-    found = [keys for part in on_devices(work, parts, range(devices)) for keys in part]
+    found = [keys for part in on_devices(work, parts, numbers_of_devices) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
     if (keys[1:] < keys[:-1]).any():
         keys.sort()

@@ -23,6 +23,7 @@ import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import current_device, device_count, on_device
 from seqloom.core.classes import NamedTuple, dataclass
+from seqloom.core.context import Context
 from seqloom.core.cuda.transfer import begin_to_device, make_ready, make_wait
 from seqloom.core.errors import BackendError, BudgetError
 from seqloom.core.kernels.packed16 import SIMULATED
@@ -443,6 +444,11 @@ def prepare_devices() -> None:
             make_ready(COPIERS)
 
     threading.Thread(target=ready, name="wake").start()
+
+
+def devices_for(context: Context) -> Sequence[int]:
+    """Numbers of the devices that share a stage's work."""
+    return context.devices or range(device_count())
 
 
 def on_devices(work: Callable[[Any], Any], items: Sequence[Any], devices: Sequence[int]) -> list[Any]:

@@ -12,7 +12,7 @@ from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, Shape, Stage
 
-from .resident_cuda import Upload, VolumeSize, device_memory, on_devices, prepare_devices
+from .resident_cuda import Upload, VolumeSize, device_memory, devices_for, on_devices, prepare_devices
 from .target_order_cuda import BYTES_PER_STRETCH_HERE
 
 KIND = "resident-targets"
@@ -56,7 +56,7 @@ class ResidentTargets(IndexStage):
             # Residues that nobody has used may go when the index goes.
             weakref.finalize(index, wait_quietly, device_memory().bring(batch, context.device_memory))
 
-        devices = range(device_count())
+        devices = devices_for(context)
         with short_switch_interval():
             on_devices(send, devices, devices)
         return index

@@ -24,8 +24,9 @@ from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable, bit_of, r
 
 WIDE = 12
 """Bases of words that are looked for in place of narrow ones, which are in tables of targets many times by chance."""
-FETCHED = 256
-"""Words whose presence bits are fetched before the first of them is looked for."""
+FETCHED, _ENTRIES = 64, 8
+"""Words whose presence bits are fetched before the first of them is looked for, and places of each whose bases are: so
+many that all of them stay in the first cache."""
 _LOOKED_UP, _PAIR = 20, 10
 """Words that are looked up in the time that one takes to be put into a table, and that a pair of equal words takes."""
 MOST_KEPT = 1 << 27
@@ -283,8 +284,10 @@ def _fetch(chunks, width, ahead, back, ranks):
         prefetch(back.entries if side else ahead.entries, back.starts[rank] if side else ahead.starts[rank])
     for at in range(len(ranks)):
         side, rank = ranks[at, 1], ranks[at, 2]
-        entry = back.entries[back.starts[rank]] if side else ahead.entries[ahead.starts[rank]]
-        prefetch(chunks.bits, _place_of(chunks, np.int64(entry)) + width >> 2)
+        first, last = _entries(back, rank) if side else _entries(ahead, rank)
+        for entry in range(first, min(last, first + _ENTRIES)):
+            number = np.int64(back.entries[entry] if side else ahead.entries[entry])
+            prefetch(chunks.bits, _place_of(chunks, number) + width >> 2)
 
 
 @inline

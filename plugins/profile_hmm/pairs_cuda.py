@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import cuda as _cuda
-from seqloom.core.backends import device_count
 from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Records
-from seqloom.plugins.common.resident_cuda import Volume, device_memory, on_devices
+from seqloom.plugins.common.resident_cuda import Volume, device_memory, devices_for, on_devices
 from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace, rounded
 
 from .columns import by_query
@@ -134,7 +133,8 @@ def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work
         together: pairs that are taken together, all of one work.
         meanwhile: called once, when the first groups are at work.
     """
-    devices = device_count()
+    numbers = devices_for(context)
+    devices = len(numbers)
     most = max((words_of(work) for work in works), default=0)
     need = WorkSize(PAIRS, 0, 0, 2, max(WORDS, most)).rounded()
 
@@ -164,7 +164,7 @@ def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work
 
     with short_switch_interval():
         parts = on_devices(on_one, [(works[d::devices], (lambda: None) if d else meanwhile) for d in range(devices)],
-                           range(devices))
+                           numbers)
     return [result for part in parts for result in part]
 
 

@@ -24,6 +24,7 @@ from seqloom.plugins.common.diagonal_scan_cuda import (
     work_size,
     working_bytes,
 )
+from seqloom.plugins.common.resident_cuda import devices_for
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 
 from .columns import PAIR_COLUMNS
@@ -73,6 +74,7 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
     __doc__ = MsvFilter.__doc__
     reads = (*MsvFilter.reads, KIND)
     cells_per_second = 1e11  # of one thread of many that share a device
+    own_device = True
 
     def footprint(self, shape: Shape) -> Footprint:
         need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.queries,
@@ -110,7 +112,7 @@ def _on_devices(context: Context, queries: list[int], targets: Lengths) -> list[
     with short_switch_interval():
         numbers, places, _ = good_diagonals(asked, context.targets, context.device_memory, context.cancellation.check,
                                             lambda count: context.advance(count, total), targets.classes,
-                                            context.count)
+                                            context.count, devices_for(context))
     bounds = np.searchsorted(numbers, np.arange(len(queries) + 1))
     return [distinct(np.concatenate([others, context.targets.ordinals[places[bounds[n] : bounds[n + 1]]]]))
             for n, others in enumerate(always)]

@@ -16,7 +16,7 @@ from seqloom.plugins.common.diagonal_scan_cuda import (
     work_size,
     working_bytes,
 )
-from seqloom.plugins.common.resident_cuda import ascending
+from seqloom.plugins.common.resident_cuda import ascending, devices_for
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 from seqloom.plugins.protein_blast.diagonals_cpu import (
     SegmentDiagonalsCpu,
@@ -43,7 +43,7 @@ def found_on_devices(context: Context, residues: np.ndarray, tasks: list[Task]) 
     with short_switch_interval():
         numbers, places, diagonals = good_diagonals(
             asked, targets, context.device_memory, context.cancellation.check,
-            lambda count: context.advance(count, total), count=context.count)
+            lambda count: context.advance(count, total), count=context.count, on=devices_for(context))
     bounds = np.searchsorted(numbers, np.arange(len(queries) + 1))
     found = [(places[first:last], diagonals[first:last]) for first, last in pairwise(bounds)]
     return [found[number] if scoring.filter_cutoff(number) > 0 else
@@ -53,6 +53,8 @@ def found_on_devices(context: Context, residues: np.ndarray, tasks: list[Task]) 
 class SegmentDiagonalsCuda(OnDevices, SegmentDiagonalsCpu):
     __doc__ = SegmentDiagonalsCpu.__doc__
     reads = (KIND,)
+    own_device = True
+    flight = 8
 
     def footprint(self, shape: Shape) -> Footprint:
         need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.queries,

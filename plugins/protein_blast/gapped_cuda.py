@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64
-from seqloom.core.backends import device_count
 from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
@@ -26,7 +25,7 @@ from seqloom.core.kernels.jit import kernel
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.culling_cpu import PAIR
 from seqloom.plugins.common.grouping import group_parts
-from seqloom.plugins.common.resident_cuda import device_memory, on_devices
+from seqloom.plugins.common.resident_cuda import device_memory, devices_for, on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
 from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
 from seqloom.plugins.common.xdrop_cuda import ENDS, THREADS, blocks, has_room, score_table, sides_kernel
@@ -197,7 +196,8 @@ def ends_on_devices(context: Context, pairs: NDArray[np.int64], bounds: NDArray[
     sent[:, 2:5] = segments[:, 1:]
     sent[:, 5] = np.repeat(segments[bounds[:-1], 0] < doubtfuls[pairs[:, 0]], sizes) & context.scoring.may_restrict
     ends = np.empty((len(segments), 2, ENDS), np.int32)
-    devices = device_count()
+    numbers = devices_for(context)
+    devices = len(numbers)
     cuts = [len(segments) * device // devices for device in range(devices + 1)]
 
     def on_one(part: tuple[int, int]) -> None:
@@ -219,7 +219,7 @@ def ends_on_devices(context: Context, pairs: NDArray[np.int64], bounds: NDArray[
                 _fetch(context, space, ends, *waiting.popleft())
 
     with short_switch_interval():
-        on_devices(on_one, list(pairwise(cuts)), range(devices))
+        on_devices(on_one, list(pairwise(cuts)), numbers)
     return ends
 
 

@@ -9,17 +9,19 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 from numba import cuda
 from seqloom.core.alphabet import PROTEIN
-from seqloom.core.backends import to_device
+from seqloom.core.backends import device_count, on_device, to_device
 from seqloom.core.context import Context
+from seqloom.core.engine import planning
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
-from seqloom.plugins.common import diagonal_scan_cuda, diagonal_sieve_cuda, radix_cuda, xdrop_cuda
+from seqloom.plugins.common import diagonal_scan_cuda, diagonal_sieve_cuda, radix_cuda, resident_cuda, xdrop_cuda
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop import extend_score, extend_score_restricted
 from seqloom.plugins.protein_blast import coarse_cuda, dfa_cuda, gapped_cuda, hits_cuda, ungapped_cuda
@@ -135,13 +137,33 @@ def check_limits() -> None:
 def check_devices() -> None:
     """Several devices share queries, or the targets of few; here one takes all shares."""
     generator = np.random.default_rng(6)
-    usual = diagonal_scan_cuda.device_count
-    diagonal_scan_cuda.device_count = lambda: 2
     for count in (1, 4):
         queries = [drawn(generator, 6, AMINO) for _ in range(count)]
         context = context_of(queries, [related(generator, queries[0], 3) for _ in range(5)], 9)
+        context = replace(context, devices=(0, 0))
         assert_same_records(SegmentDiagonalsCpu().run(context, None), SegmentDiagonalsCuda().run(context, None))
-    diagonal_scan_cuda.device_count = usual
+
+
+def check_own_devices() -> None:
+    """Units have a device each, by volume, where there are as many volumes; a simulator has one, which plays two."""
+    generator, entered = np.random.default_rng(8), []
+
+    @contextmanager
+    def there(number: int) -> Iterator[None]:
+        entered.append(number)
+        with on_device(0 if device_count() == 1 else number):
+            yield
+
+    queries = [drawn(generator, n, AMINO) for n in (14, 16)]
+    targets = [related(generator, query, 2) for query in queries * 3]
+    sequences = SequenceBatch.of(PROTEIN, queries), SequenceBatch.of(PROTEIN, targets)
+    options = {"evalue": 1e3, "comp_based_stats": "0", "seg": "no"}
+    wanted = run_pipeline("blastp", *sequences, options, backend="cpu")
+    with (patch.object(planning, "devices_to_count", lambda: True), patch.object(planning, "device_count", lambda: 2),
+          patch.object(planning, "LEAST_FOR_DEVICE", 1), patch.object(resident_cuda, "on_device", there)):
+        found = run_pipeline("blastp", *sequences, options, backend="cuda", volume_residues=45)
+        assert_same_hits(wanted, found)
+    assert min(entered.count(0), entered.count(1)) > 2, entered
 
 
 UNGAPPED = ((ungapped_cuda.DiagonalUngapped, {}), (ungapped_cuda.HitUngapped, {}),
@@ -360,6 +382,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 
 CHECKS = {"diagonals": check_diagonals, "sieve": check_sieve, "limits": check_limits, "devices": check_devices,
+          "own-devices": check_own_devices,
           "ungapped": check_ungapped, "gapped": check_gapped, "coarse": check_coarse, "hits": check_hits,
           "automaton": check_automaton, "pipeline": check_pipeline}
 

@@ -7,7 +7,8 @@ import pytest
 from tests.simulator import simulated
 
 
-@pytest.mark.parametrize("check", ["diagonals", "sieve", "limits", "devices", "ungapped", "gapped", "coarse", "hits",
+@pytest.mark.parametrize("check", ["diagonals", "sieve", "limits", "devices", "own-devices", "ungapped",
+                                   "gapped", "coarse", "hits",
                                    "automaton", "pipeline"])
 def test_in_the_simulator(check: str) -> None:
     done = simulated("-m", "tests.plugins.protein_blast.on_cuda", check)
