@@ -18,7 +18,7 @@ from weakref import finalize
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
-from seqloom.core.classes import NamedTuple
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.transfer import begin_to_device, make_wait, to_device
 from seqloom.core.engine.threads import run_tasks
@@ -242,7 +242,7 @@ class Partition:
         layout = self._search.layout
         if all(devices.is_there(self.parts(1)[0], layout, n) for n in range(count)):
             return 1
-        common, parts = _made.get(id(tables_of(self._context.index(KIND)).blocks), (0, []))
+        common, parts = _made.get(id(tables_of(self._context.index(KIND)).blocks), _Made()).cut
         there = [devices.is_there(part, layout, n) for n, part in enumerate(parts)]
         return len(parts) if parts and common == self._overlap and all(there) else 0
 
@@ -254,15 +254,21 @@ class Partition:
         index = context.index(KIND)
         fm = tables_of(index)
         size = int(fm.symbols[-1, 0])
-        text = np.empty(size, np.uint8)
-        if count > 1 or self._search.layout.text or self._search.layout.text_on_host:
-            text = target_text(context.targets, acgt_only=False)[0]
+        made = _made.setdefault(id(fm.blocks), new := _Made())
+        if made is new:
+            finalize(fm.blocks, _made.pop, id(fm.blocks), None)
+        if count == 1 and not (self._search.layout.text or self._search.layout.text_on_host):
+            self._whole = [IndexPart(fm, 0, size, np.empty(size, np.uint8))]
+            return self._whole
+        common, parts = made.cut
+        if count > 1 and common == overlap and len(parts) == count:
+            return parts
+        if made.text is None:
+            made.text = target_text(context.targets, acgt_only=False)[0]
+        text = made.text
         if count == 1:
             self._whole = [IndexPart(fm, 0, size, text)]
             return self._whole
-        common, parts = _made.get(id(fm.blocks), (0, []))
-        if common == overlap and len(parts) == count:
-            return parts
         alphabet, bounds = context.targets.alphabet, np.linspace(0, size, count + 1).astype(int).tolist()
         stage = FmIndexCpu(FmIndexOptions(index.parameters["bucket"], index.parameters["sample"]))
 
@@ -274,16 +280,23 @@ class Partition:
             return IndexPart(tables_of(Index(KIND, "target", arrays, index.parameters)), first, last - first, stretch)
 
         parts = run_tasks(context.threads, part, range(count))
-        if id(fm.blocks) not in _made:
-            finalize(fm.blocks, _made.pop, id(fm.blocks), None)
-        _made[id(fm.blocks)] = overlap, parts
+        made.cut = overlap, parts
         return parts
+
+
+@dataclass(eq=False)
+class _Made:
+    """What was made of an index, kept as long as it is: its text, and the parts that it was last cut in, with the
+    number of residues that they have in common."""
+
+    text: np.ndarray | None = None
+    cut: tuple[int, list[IndexPart]] = (0, [])
 
 
 _WARMING, _WARMING_ROWS = 40, 1 << 16  # residues that are looked up to have kernels loaded, and room for their rows
 _AT_ONCE = 1 << 26  # bytes of queries up to which nothing is gained by cutting what fits one device
 _compiled: set[Any] = set()
-_made: dict[int, tuple[int, list[IndexPart]]] = {}  # by the index's identity: residues in common, and its parts
+_made: dict[int, _Made] = {}  # by the index's identity
 
 
 def room_of(context: Context, row_bytes: int) -> Room:

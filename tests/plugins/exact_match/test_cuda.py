@@ -81,6 +81,8 @@ def run(stage, **more):
 
 wanted, _ = run(WholeQueriesCpu())
 assert len(wanted) > 50
+texts, text_of = [], partition_cuda.target_text
+partition_cuda.target_text = lambda *given, **named: texts.append(given) or text_of(*given, **named)
 for count in (1, 3):
     fm_search_cuda.device_count = lambda: count
     for memory in (None, 7500, 7000, 5500, 4500):
@@ -91,6 +93,7 @@ for count in (1, 3):
             splits.add((count, counters["index_parts"] > 1, counters["query_parts"] > 2))
     fm_search_cuda.forget()
 assert {(1, False, False), (1, False, True), (1, True, True), (3, False, True), (3, True, True)} <= splits, splits
+assert len(texts) == 1, "kept as long as the index"
 # Parts of queries one after the other: none is sent before the one in front of it has been looked up.
 begin, look_up, steps = partition_cuda.Lane.begin, whole_seed_cuda._Search.look_up, []
 partition_cuda.Lane.begin = lambda *given: (steps.append("sent"), begin(*given))[1]
@@ -306,6 +309,10 @@ for devices, memory, costs in ((1, None, "1,0.001"), (1, 6000, "1,0.001"), (3, 6
     splits.add((devices, counters["index_parts"] > 1, counters["query_parts"] > 2))
     fm_search_cuda.forget()
 assert {(1, False, False), (1, True, True), (3, True, True)} <= splits, splits
+partition_cuda.SIMULATED = False  # before the work kernels are loaded, by a look-up of few rows
+fm_search_cuda.device_count = lambda: 1
+assert_same_records(wanted, run(NearQueriesCuda(NearQueriesCuda.Options(mismatches=2)))[0])
+assert partition_cuda._compiled
 print("equal")
 """
 
