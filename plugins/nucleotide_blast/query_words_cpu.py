@@ -8,6 +8,7 @@ targets' words, and those of the queries are looked up in it. So they are where 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Literal, TypeAlias
 
 import numpy as np
 from seqloom.core.classes import NamedTuple
@@ -27,6 +28,7 @@ WIDE = 12
 FETCHED, _ENTRIES = 64, 8
 """Words whose presence bits are fetched before the first of them is looked for, and places of each whose bases are: so
 many that all of them stay in the first cache."""
+Way: TypeAlias = Literal["queries", "wide", "targets"]
 _LOOKED_UP, _PAIR = 20, 10
 """Words that are looked up in the time that one takes to be put into a table, and that a pair of equal words takes."""
 MOST_KEPT = 1 << 27
@@ -119,7 +121,7 @@ def _place_of(chunks, number):
 
 
 @inline
-def _bases_of(piece, place, count):
+def bases_of(piece, place, count):
     """Bases of a piece from a place on as a word; −1 where there are less."""
     if place < 0 or place + count > piece.size:
         return np.int64(-1)
@@ -127,7 +129,7 @@ def _bases_of(piece, place, count):
 
 
 @inline
-def _bases_at(bases, words, place, count):
+def bases_at(bases, words, place, count):
     """Up to eight bases from a place on as a word; −1 where one isn't a base, or there are less."""
     if place < 0 or place + count > len(bases):
         return np.int64(-1)
@@ -152,7 +154,7 @@ def _widened(chunks, words, width, more, wide, numbers, back):
         piece = Piece(chunks.bits, chunks.words, chunks.begins[chunk], chunks.sizes[chunk])
         place = np.int64(0)
         for number in range(chunks.firsts[chunk], chunks.firsts[chunk + 1]):
-            other = _bases_of(piece, place - more if back else place + width, more)
+            other = bases_of(piece, place - more if back else place + width, more)
             if other >= 0:
                 word = np.int64(words[number])
                 wide[count] = other << 2 * width | word if back else word << 2 * more | other
@@ -204,7 +206,7 @@ def _scan_words(width, widths, high, chunks, size, more, ahead, back, query, key
                     target = (word - chunks.firsts[chunk]) * chunks.stride
                     if side and keys[0, at] >= 0 and (
                             keys[0, at] & (np.int64(1) << 2 * more) - 1
-                            == _bases_of(piece, target + width, more)):
+                            == bases_of(piece, target + width, more)):
                         continue
                     looked_up += 1
                     count += _hit(piece, query, block + at, target, width, size, found, count, word)
@@ -248,11 +250,11 @@ def _wide_present(query, low, high, width, more, ahead, back, keys, ranks):
         place = low + at
         keys[0, at] = keys[1, at] = -1
         if query.indexed[place]:
-            word = _bases_at(query.strands, query.eights, place, min(width, 8))
+            word = bases_at(query.strands, query.eights, place, min(width, 8))
             for k in range(8, width):
                 word = word << 2 | query.strands[place + k]
-            after = _bases_at(query.strands, query.eights, place + width, more)
-            before = _bases_at(query.strands, query.eights, place - more, more)
+            after = bases_at(query.strands, query.eights, place + width, more)
+            before = bases_at(query.strands, query.eights, place - more, more)
             keys[0, at] = word << 2 * more | after if after >= 0 else -1
             keys[1, at] = before << 2 * width | word if before >= 0 else -1
             prefetch(ahead, keys[0, at] >> 6)
@@ -414,13 +416,20 @@ def hits_of_query_words(threads: int, queries: QueryWords, chunks: Chunks, size:
     return [rows[a:b] for a, b in pairwise(bounds.tolist())], sum(looked_up for _, looked_up in parts)
 
 
-def is_less_by_target(words: int, of_targets: int, tables: int, width: int, size: int) -> bool:
-    """Whether so many tables of the targets' words are less work than one of the queries' ``words``, which have that
-    width and grow to ``size``."""
+def cheapest(words: int, of_targets: int, tables: int, width: int, size: int, share: float) -> Way:
+    """Which tables are least work for a volume: of the ``words`` of queries, which have that width and grow to a size;
+    of wider ones of these; or so many of the words of the targets.
+
+    share: of all that is searched, which tables of queries are made once for.
+    """
     more, pairs = wider_by(width, size), words * of_targets / 4**width
-    sides = 2 if more else 1
-    by_target = sides * (_LOOKED_UP * of_targets + tables * words + _PAIR * pairs / 4**more)
-    return by_target < _LOOKED_UP * words + of_targets + _PAIR * pairs
+    sides, fewer = (2 if more else 1), pairs / 4**more
+    work: dict[Way, float] = {
+        "queries": share * _LOOKED_UP * words + of_targets + _PAIR * pairs,
+        "targets": sides * (_LOOKED_UP * of_targets + tables * words + _PAIR * fewer)}
+    if more:
+        work["wide"] = sides * (share * _LOOKED_UP * words + of_targets + _PAIR * fewer)
+    return min(work, key=lambda way: work[way])
 
 
 def are_kept(residues: int, targets: int, width: int, size: int) -> bool:
@@ -428,17 +437,19 @@ def are_kept(residues: int, targets: int, width: int, size: int) -> bool:
     return TargetWords.bytes_of(residues, targets, width, size) <= MOST_KEPT
 
 
-def _pays(shape: Shape, width: int, stride: int) -> bool:
-    """Whether tables of the words of such targets are made."""
-    words = shape.target_residues // stride
-    return is_less_by_target(2 * shape.query_residues, words, tables_of(words, shape.targets), width,
-                             width + stride - 1)
+def _way(shape: Shape, width: int, stride: int) -> Way:
+    """Which tables are made for such queries and targets."""
+    words, all_residues = shape.target_residues // stride, max(shape.database_residues, shape.target_residues, 1)
+    return cheapest(2 * shape.query_residues, words, tables_of(words, shape.targets), width, width + stride - 1,
+                    shape.target_residues / all_residues)
 
 
 def bytes_made(shape: Shape, stride: int, kinds: int) -> int:
-    """What it takes to make tables of the words of targets, of so many kinds, where they are made."""
-    words = min(MOST_WORDS, shape.target_residues // stride)
-    return _BYTES_PER_WORD * words if _pays(shape, kinds.bit_length() // 2, stride) else 0
+    """What it takes to make tables of wider words, or of those of targets, where the usual one has so many kinds."""
+    way = _way(shape, kinds.bit_length() // 2, stride)
+    if way == "targets":
+        return _BYTES_PER_WORD * min(MOST_WORDS, shape.target_residues // stride)
+    return 2 * (3 * 4**WIDE // 16 + 16 * 2 * shape.query_residues) if way == "wide" else 0
 
 
 def bytes_kept(shape: Shape) -> int:
@@ -446,6 +457,6 @@ def bytes_kept(shape: Shape) -> int:
     stride, kinds, _ = WordHits.word_counts(shape)
     width = kinds.bit_length() // 2
     residues, targets = shape.database_residues or shape.target_residues, shape.database_targets or shape.targets
-    if not (are_kept(residues, targets, width, width + stride - 1) and _pays(shape, width, stride)):
+    if not are_kept(residues, targets, width, width + stride - 1) or _way(shape, width, stride) != "targets":
         return 0
     return TargetWords.bytes_of(shape.target_residues, shape.targets, width, width + stride - 1)

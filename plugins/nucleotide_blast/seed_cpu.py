@@ -1,7 +1,8 @@
 """Word hits on the CPU: one scan of the targets for all queries whose tables have words of one width.
 
 Such queries share a table. Where they have far more words than the targets, as whole genomes and many reads do, the
-table is made of the targets' words instead (``query_words_cpu.py``), or read with the database.
+table is made of the targets' words instead (``query_words_cpu.py``), or read with the database. Narrow words of many
+queries are looked for by wider ones (``wide_words_cpu.py``).
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from seqloom.plugins.nucleotide_blast.query_words_cpu import (
     TargetWords,
     are_kept,
     bytes_made,
+    cheapest,
     chunk_spans,
     hits_of_query_words,
-    is_less_by_target,
     parts_of,
+    wider_by,
 )
 from seqloom.plugins.nucleotide_blast.scan_cpu import (
     ROOM,
@@ -51,10 +53,12 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     WordHits,
 )
 from seqloom.plugins.nucleotide_blast.target_words_cpu import stored_words
+from seqloom.plugins.nucleotide_blast.wide_words_cpu import room_for_wide, scan_wide, wide_tables
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable
 
 BYTES_PER_ROW = 12
 
+Tables: TypeAlias = tuple[WordTable, WordTable]
 AnyTable: TypeAlias = WordTable | SmallTable | ChainedTable
 Scan = Callable[[Piece, AnyTable, QueryTable, np.ndarray, int], tuple[int, int, int]]
 
@@ -72,27 +76,19 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     """
     index, bases = context.index(kind), packed_bases(context)
     queries, targets = context.queries, context.targets
-    query = query_table(index, length)
+    query: QueryTable = index.kept(("query", length), lambda: query_table(index, length))
     work, spans = chunk_spans(np.asarray(targets.offsets))
     found: list[list[np.ndarray]] = [[] for _ in work]
     of_widths = [QueryWords(width, index) for width in distinct(index["width"]).tolist()]
     of_widths = [queries for queries in of_widths if queries.total]
+    share = targets.total_residues / max(context.space.total_residues, targets.total_residues, 1)
     for own in of_widths:
         width, stride = own.width, int(index["stride"][index["width"] == own.width][0])
-        made, stored = table_of(index, width), whole_words and stored_words(context, width, length)
-        parts = [(0, len(spans))] if stored else parts_of(spans, stride)
-        turned = stored or (made is None and whole_words and is_less_by_target(
-            own.total, targets.total_residues // stride, len(parts), width, length))
-        table = as_tuple(made) if made is not None else None if turned else own.table(query.begins, kinds(width))
-        look_up = scanner(width, stride, table)
-
-        def look(at: int, table: AnyTable | None = table, look_up: Scan = look_up) -> tuple[list[np.ndarray], int]:
-            assert table is not None
-            piece = bases.piece(*spans[at].tolist())
-            context.advance(piece.size, len(of_widths) * targets.total_residues)
-            return all_hits(3, lambda found, at: look_up(piece, table, query, found, at))
-
-        if turned:
+        made, stored = table_of(index, width), stored_words(context, width, length) if whole_words else None
+        parts, way = [(0, len(spans))] if stored else parts_of(spans, stride), "targets" if stored else "queries"
+        if made is None and whole_words and not stored:
+            way = cheapest(own.total, targets.total_residues // stride, len(parts), width, length, share)
+        if way == "targets":
             for first, last in parts:
                 chunks = Chunks.of(bases, spans[first:last], width, stride)
                 words = stored or target_words(context, chunks, width, length, first)
@@ -101,14 +97,41 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
                     found[at].append(some)
                 context.count("table_hits", looked_up)
                 context.advance(int(chunks.sizes.sum()), len(of_widths) * targets.total_residues)
+            continue
+        look_up: Callable[[Piece, np.ndarray, int], tuple[int, int, int]]
+        if way == "wide":
+            wide: Tables = index.kept(("wide", width, length), partial(wide_tables, own, query, length))
+            look_up = partial(_scan_wide, own.width, length, stride, wide, query)
         else:
-            for at, (more, looked_up) in enumerate(run_tasks(context.threads, look, range(len(work)))):
-                found[at] += more
-                context.count("table_hits", looked_up)
+            table = as_tuple(made) if made is not None else index.kept(
+                ("table", width), partial(own.table, query.begins, kinds(width)))
+            look_up = partial(_scan, scanner(width, stride, table), table, query)
+
+        def look(at: int, look_up: Callable = look_up) -> tuple[list[np.ndarray], int]:
+            piece = bases.piece(*spans[at].tolist())
+            context.advance(piece.size, len(of_widths) * targets.total_residues)
+            return all_hits(3, partial(look_up, piece))
+
+        for at, (more, looked_up) in enumerate(run_tasks(context.threads, look, range(len(work)))):
+            found[at] += more
+            context.count("table_hits", looked_up)
     chunks_of = np.stack([targets.ordinals[work[:, 0]], work[:, 1]], axis=1)
     hits = scanned(Places(query.begins, query.blocks), found, chunks_of)
     make = ScannedSeeds(hits, query.begins, length, queries.ordinals, follow)
     return Seeds.later(len(hits.hits), make, (CHUNK_COLUMN, SHIFT_COLUMN))
+
+
+def _scan(scanner: Scan, table: AnyTable, query: QueryTable, piece: Piece, found: np.ndarray, first: int
+          ) -> tuple[int, int, int]:
+    return scanner(piece, table, query, found, first)
+
+
+def _scan_wide(width: int, size: int, stride: int, tables: Tables, query: QueryTable, piece: Piece, found: np.ndarray,
+               first: int) -> tuple[int, int, int]:
+    more = wider_by(width, size)
+    done: tuple[int, int, int] = scan_wide(piece, size, width, more, stride, *tables, query, found, first,
+                                           *room_for_wide())
+    return done
 
 
 def target_words(context: Context, chunks: Chunks, width: int, length: int, first: int) -> TargetWords:

@@ -16,7 +16,7 @@ from seqloom.core.records import Records
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import IndexStage
 from seqloom.installed import registry
-from seqloom.plugins.nucleotide_blast import query_words_cpu, scan_cpu, seed_cpu, seed_reference
+from seqloom.plugins.nucleotide_blast import query_words_cpu, scan_cpu, seed_cpu, seed_reference, wide_words_cpu
 from seqloom.testing import assert_same_records
 
 from tests.plugins.nucleotide_blast.sequences import (
@@ -115,10 +115,13 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("by_target", [False, True])
-@pytest.mark.parametrize(("pipeline", "word_size"), [("blastn", 7), ("blastn", 11), ("megablast", 16)])
-def test_ambiguities_of_queries(pipeline, word_size, by_target, monkeypatch):
-    monkeypatch.setattr(seed_cpu, "is_less_by_target", lambda *_: by_target)
+WAYS = [("blastn", 7, "queries"), ("blastn", 7, "targets"), ("blastn", 11, "queries"), ("blastn", 11, "targets"),
+        ("megablast", 16, "queries"), ("megablast", 16, "targets"), ("megablast", 16, "wide")]
+
+
+@pytest.mark.parametrize(("pipeline", "word_size", "way"), WAYS)
+def test_ambiguities_of_queries(pipeline, word_size, way, monkeypatch):
+    monkeypatch.setattr(seed_cpu, "cheapest", lambda *_: way)
     source = random.Random(word_size)
     texts = [random_bases(source, 300) for _ in range(4)]
     queries = batch(*(ambiguous(source, text, 0.04 * number) for number, text in enumerate(texts)))
@@ -162,14 +165,33 @@ def chunked_modules() -> list[Any]:
     return [module for module in modules if hasattr(module, "CHUNK")]
 
 
-@pytest.mark.parametrize("by_target", [False, True])
+@pytest.mark.parametrize("way", ["queries", "targets", "wide"])
 @pytest.mark.parametrize(("pipeline", "word_size", "room"),
                          [("blastn", 11, 1), ("blastn", 12, 1 << 16), ("megablast", 12, 3), ("megablast", 20, 1)])
-def test_hits_are_the_same_whichever_words_are_put_into_a_table(pipeline, word_size, room, by_target, monkeypatch):
+def test_hits_are_the_same_whichever_words_are_put_into_a_table(pipeline, word_size, room, way, monkeypatch):
     """In a table of targets, words of 20 bases are looked for by wider ones than those of 12."""
-    monkeypatch.setattr(seed_cpu, "is_less_by_target", lambda *_: by_target)
+    if way == "wide" and word_size < 16:
+        pytest.skip("hits of so few bases needn't have wider words")
+    monkeypatch.setattr(seed_cpu, "cheapest", lambda *_: way)
     monkeypatch.setattr(scan_cpu, "ROOM", room)
     counts = compare(pipeline, *homologues(7), {"word_size": word_size})
+    assert counts["seed.words"] > 5
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**9), st.sampled_from([16, 17, 20, 28]), st.sampled_from([1, 7, 1 << 16]))
+def test_wider_words_find_the_hits_of_narrow_ones(seed, word_size, room):
+    """Also those that begin or end with a target or a query, or have ambiguities beside them."""
+    source = random.Random(seed)
+    text = random_bases(source, 120)
+    pieces = [text[a : a + source.randrange(word_size, 60)] for a in range(0, 60, 7)]
+    queries = batch(*pieces, ambiguous(source, text, 0.02), reverse_complement(text), text + "N" + text[:word_size])
+    targets = batch(text, relative(source, text * 2, 0.04), *(piece[1:] for piece in pieces), text[:word_size])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seed_cpu, "cheapest", lambda *_: "wide")
+        patch.setattr(scan_cpu, "ROOM", room)
+        patch.setattr(wide_words_cpu, "PAIRS", source.choice([1, 3, 256]))
+        counts = compare("megablast", queries, targets, {"word_size": word_size, "dust": "no"})
     assert counts["seed.words"] > 5
 
 
@@ -177,7 +199,7 @@ def test_hits_are_the_same_whichever_words_are_put_into_a_table(pipeline, word_s
 def test_tables_of_targets_are_made_once_if_small(most, monkeypatch):
     made, used = [], []
     make, use = seed_cpu.TargetWords.of, seed_cpu.hits_of_query_words
-    monkeypatch.setattr(seed_cpu, "is_less_by_target", lambda *_: True)
+    monkeypatch.setattr(seed_cpu, "cheapest", lambda *_: "targets")
     monkeypatch.setattr(query_words_cpu, "MOST_KEPT", most)
     monkeypatch.setattr(seed_cpu.TargetWords, "of", lambda *given: made.append(given) or make(*given))
     monkeypatch.setattr(seed_cpu, "hits_of_query_words", lambda *given: used.append(given) or use(*given))
