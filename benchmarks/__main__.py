@@ -10,8 +10,9 @@ from importlib import import_module
 
 from .timing import Timing
 
-BENCHMARKS = ("start", "standby", "loading", "blastp", "one_query", "nucleotide_blast", "nucleotide_tables",
-              "pipeline_mode", "profile_hmm", "exact_match", "sorting", "smith_waterman", "many_queries", "cluster")
+BENCHMARKS = ("start", "standby", "loading", "blastp", "one_query", "nucleotide_blast", "large_database",
+              "nucleotide_tables", "pipeline_mode", "profile_hmm", "exact_match", "sorting", "smith_waterman",
+              "many_queries", "cluster")
 
 
 def main(names: list[str]) -> None:

@@ -34,11 +34,11 @@ SHORT_QUERY = 50
 """Residues of a query from which on a batch is bounded by residues, else by how many queries it has."""
 LEAST_FOR_DEVICE = 1 << 24
 """Residues of a volume that is cut off for another device."""
+MOST_UNITS = 2000
+"""Units that are made for that reason, at most: each is kept by a transaction of its own."""
 FEW_UNITS = 4
 """Times as many units as one at a time would be, that units side by side may be at most: those of which two find room
 in little memory can be so small that starting them takes longer than what they do."""
-MOST_UNITS = 2000
-"""Units that are made for that reason, at most: each is kept by a transaction of its own."""
 
 
 @dataclass(frozen=True)

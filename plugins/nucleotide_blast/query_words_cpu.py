@@ -18,7 +18,7 @@ from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import prefetch
 from seqloom.core.stages import Shape
 from seqloom.plugins.common.grouping import even_parts
-from seqloom.plugins.nucleotide_blast.packed_cpu import PackedBases, Piece, eights, word_from
+from seqloom.plugins.nucleotide_blast.packed_cpu import WORD, PackedBases, Piece, bases_from, eights, word_from
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable, all_hits, may_grow, whole_word
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, WordHits, chunk_starts
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable, bit_of, rank_of, word_table
@@ -121,7 +121,7 @@ def _place_of(chunks, number):
 
 
 @inline
-def bases_of(piece, place, count):
+def _bases_of(piece, place, count):
     """Bases of a piece from a place on as a word; −1 where there are less."""
     if place < 0 or place + count > piece.size:
         return np.int64(-1)
@@ -129,7 +129,7 @@ def bases_of(piece, place, count):
 
 
 @inline
-def bases_at(bases, words, place, count):
+def _bases_at(bases, words, place, count):
     """Up to eight bases from a place on as a word; −1 where one isn't a base, or there are less."""
     if place < 0 or place + count > len(bases):
         return np.int64(-1)
@@ -146,19 +146,52 @@ def bases_at(bases, words, place, count):
     return word
 
 
+@inline
+def words_at(piece, place, width, more):
+    """The words at a place of a piece with ``more`` bases ahead of and behind it; −1 where there are less."""
+    begin = place - more
+    if begin >= 0 and place + width + more <= piece.size and width + 2 * more <= WORD:
+        bases = bases_from(piece.words, piece.begin + begin)
+        down = np.uint64(64 - 2 * (width + more))
+        return np.int64(bases << np.uint64(2 * more) >> down), np.int64(bases >> down)
+    word = np.int64(word_from(piece.words, piece.begin + place, width))
+    after, before = _bases_of(piece, place + width, more), _bases_of(piece, begin, more)
+    ahead, back = np.int64(-1), np.int64(-1)
+    if after >= 0:
+        ahead = word << 2 * more | after
+    if before >= 0:
+        back = before << 2 * width | word
+    return ahead, back
+
+
+@inline
+def query_words_at(query, place, width, more):
+    """As ``words_at``, at a place of the strands of ``QueryTable`` where a word begins."""
+    word = _bases_at(query.strands, query.eights, place, min(width, 8))
+    for k in range(8, width):
+        word = word << 2 | query.strands[place + k]
+    after = _bases_at(query.strands, query.eights, place + width, more)
+    before = _bases_at(query.strands, query.eights, place - more, more)
+    ahead, back = np.int64(-1), np.int64(-1)
+    if after >= 0:
+        ahead = word << 2 * more | after
+    if before >= 0:
+        back = before << 2 * width | word
+    return ahead, back
+
+
 @kernel
-def _widened(chunks, words, width, more, wide, numbers, back):
+def _widened(chunks, width, more, wide, numbers, back):
     """Words with ``more`` bases ahead of or behind them, where there are such, and their numbers; how many."""
     count = 0
     for chunk in range(len(chunks.sizes)):
         piece = Piece(chunks.bits, chunks.words, chunks.begins[chunk], chunks.sizes[chunk])
         place = np.int64(0)
         for number in range(chunks.firsts[chunk], chunks.firsts[chunk + 1]):
-            other = bases_of(piece, place - more if back else place + width, more)
-            if other >= 0:
-                word = np.int64(words[number])
-                wide[count] = other << 2 * width | word if back else word << 2 * more | other
-                numbers[count] = number
+            ahead, behind = words_at(piece, place, width, more)
+            word = behind if back else ahead
+            if word >= 0:
+                wide[count], numbers[count] = word, number
                 count += 1
             place += chunks.stride
     return count
@@ -206,7 +239,7 @@ def _scan_words(width, widths, high, chunks, size, more, ahead, back, query, key
                     target = (word - chunks.firsts[chunk]) * chunks.stride
                     if side and keys[0, at] >= 0 and (
                             keys[0, at] & (np.int64(1) << 2 * more) - 1
-                            == bases_of(piece, target + width, more)):
+                            == _bases_of(piece, target + width, more)):
                         continue
                     looked_up += 1
                     count += _hit(piece, query, block + at, target, width, size, found, count, word)
@@ -250,13 +283,7 @@ def _wide_present(query, low, high, width, more, ahead, back, keys, ranks):
         place = low + at
         keys[0, at] = keys[1, at] = -1
         if query.indexed[place]:
-            word = bases_at(query.strands, query.eights, place, min(width, 8))
-            for k in range(8, width):
-                word = word << 2 | query.strands[place + k]
-            after = bases_at(query.strands, query.eights, place + width, more)
-            before = bases_at(query.strands, query.eights, place - more, more)
-            keys[0, at] = word << 2 * more | after if after >= 0 else -1
-            keys[1, at] = before << 2 * width | word if before >= 0 else -1
+            keys[0, at], keys[1, at] = query_words_at(query, place, width, more)
             prefetch(ahead, keys[0, at] >> 6)
             prefetch(back, keys[1, at] >> 6)
     there = 0
@@ -337,9 +364,9 @@ class QueryWords(NamedTuple):
         return word_table(*self.gathered(begins), kinds)
 
 
-def _wide_table(chunks: Chunks, words: np.ndarray, width: int, more: int, back: bool) -> WordTable:
-    wide, numbers = np.empty((2, len(words)), np.int32)
-    count = _widened(chunks, words, width, more, wide, numbers, back)
+def _wide_table(chunks: Chunks, width: int, more: int, back: bool) -> WordTable:
+    wide, numbers = np.empty((2, chunks.total), np.int32)
+    count = _widened(chunks, width, more, wide, numbers, back)
     return word_table(wide[:count], numbers[:count], 4 ** (width + more))
 
 
@@ -358,12 +385,12 @@ class TargetWords(NamedTuple):
     @classmethod
     def of(cls, chunks: Chunks, width: int, size: int) -> TargetWords:
         """Of chunks, for words of ``width`` bases that grow to ``size``."""
-        words = np.empty(chunks.total, np.int32)
-        _every(chunks, width, words)
         more = wider_by(width, size)
         if more:
-            ahead, back = (_wide_table(chunks, words, width, more, side) for side in (False, True))
+            ahead, back = (_wide_table(chunks, width, more, side) for side in (False, True))
         else:
+            words = np.empty(chunks.total, np.int32)
+            _every(chunks, width, words)
             ahead = back = word_table(words, np.arange(len(words), dtype=np.int32), 4**width)
         return cls(more, ahead, back)
 

@@ -5,6 +5,7 @@ A search whose queries have words of the same width and size looks these up, in 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from seqloom.core.stages import Footprint, IndexStage, Shape, option
 from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideBasesCpu
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, table_width
 from seqloom.plugins.nucleotide_blast.packed_cpu import packed_bases
-from seqloom.plugins.nucleotide_blast.query_words_cpu import Chunks, TargetWords, chunk_spans, wider_by
+from seqloom.plugins.nucleotide_blast.query_words_cpu import WIDE, Chunks, TargetWords, chunk_spans, wider_by
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable
 
 KIND = "target-words"
@@ -31,7 +32,7 @@ class TargetWordOptions:
     """Which queries the table serves."""
 
     width: int = option(0, "bases of the words; 0: as wide as short queries have them (megablast: up to 4,000 bases)",
-                        minimum=0, maximum=12)
+                        minimum=0, maximum=WIDE)
 
 
 class TargetWordTable(IndexStage):
@@ -64,8 +65,6 @@ class TargetWordTable(IndexStage):
         size = context.options.word_size
         width = self._width(size)
         if BASES not in context.indexes:
-            from dataclasses import replace
-
             bases = NucleotideBasesCpu().run(context, batch)
             context = replace(context, indexes={**context.indexes, BASES: bases})
         chunks = _chunks(context, batch, width, size)
@@ -80,8 +79,9 @@ class TargetWordTable(IndexStage):
 
     def wrong(self, context: Context, batch: Any, index: Index) -> str:
         size = context.options.word_size
-        width = int(index.parameters.get("width", 0)) if isinstance(index.parameters.get("width"), int) else 0
-        if not 0 < width <= min(size, 12) or index.parameters != self._parameters(batch, width, size):
+        width = index.parameters.get("width")
+        if (not isinstance(width, int) or not 0 < width <= min(size, WIDE)
+                or index.parameters != self._parameters(batch, width, size)):
             return "it is of other words or targets"
         more, words = wider_by(width, size), _total(np.asarray(batch.offsets), width, size)
         sides = _TABLES[: 1 + bool(more)]

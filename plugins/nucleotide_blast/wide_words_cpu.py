@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import prefetch
-from seqloom.plugins.nucleotide_blast.packed_cpu import WORD, bases_from, word_from
-from seqloom.plugins.nucleotide_blast.query_words_cpu import QueryWords, bases_at, bases_of, wider_by
+from seqloom.plugins.nucleotide_blast.query_words_cpu import QueryWords, query_words_at, wider_by, words_at
 from seqloom.plugins.nucleotide_blast.scan_cpu import AT_ONCE, QueryTable, may_grow, whole_word
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable, bit_of, rank_of, word_table
 
@@ -28,13 +27,10 @@ def _wide_words(query, widths, width, more, back, words, places):
             continue
         for place in range(query.begins[number], query.begins[number + 1]):
             if query.indexed[place]:
-                word = bases_at(query.strands, query.eights, place, min(width, 8))
-                for k in range(8, width):
-                    word = word << 2 | query.strands[place + k]
-                other = bases_at(query.strands, query.eights, place - more if back else place + width, more)
-                if other >= 0:
-                    words[count] = other << 2 * width | word if back else word << 2 * more | other
-                    places[count] = place
+                ahead, behind = query_words_at(query, place, width, more)
+                word = behind if back else ahead
+                if word >= 0:
+                    words[count], places[count] = word, place
                     count += 1
     return count
 
@@ -49,24 +45,6 @@ def wide_tables(queries: QueryWords, query: QueryTable, size: int) -> tuple[Word
         return word_table(words[:count], places[:count], 4 ** (width + more))
 
     return table(False), table(True)
-
-
-@inline
-def _words_at(piece, place, width, more):
-    """The words at a place of a piece with ``more`` bases ahead of and behind it; −1 where there are less."""
-    begin = place - more
-    if begin >= 0 and place + width + more <= piece.size and width + 2 * more <= WORD:
-        bases = bases_from(piece.words, piece.begin + begin)
-        down = np.uint64(64 - 2 * (width + more))
-        return np.int64(bases << np.uint64(2 * more) >> down), np.int64(bases >> down)
-    word = np.int64(word_from(piece.words, piece.begin + place, width))
-    after, before = bases_of(piece, place + width, more), bases_of(piece, begin, more)
-    ahead, back = np.int64(-1), np.int64(-1)
-    if after >= 0:
-        ahead = word << 2 * more | after
-    if before >= 0:
-        back = before << 2 * width | word
-    return ahead, back
 
 
 @inline
@@ -93,7 +71,7 @@ def _find_present(piece, begin, count, width, more, stride, ahead, back, present
     Which are can't be foreseen: without a branch, and before anything else is fetched.
     """
     for at in range(count):
-        one, other = _words_at(piece, (begin + at) * stride, width, more)
+        one, other = words_at(piece, (begin + at) * stride, width, more)
         present[1, at], present[2, at] = one, other
         prefetch(ahead.bits, max(one, 0) >> 6)
         prefetch(back.bits, max(other, 0) >> 6)

@@ -19,14 +19,17 @@ from .test_kernels import chunked_modules
 
 
 @pytest.fixture
-def texts():
-    """Targets, of which one has ambiguities and some are short, and queries, of which one is long."""
+def queries(tmp_path, monkeypatch):
+    """Queries, of which one is long, for a database of targets of which one has ambiguities and some are short."""
     source = random.Random(5)
     long = random_bases(source, 6000)
     targets = [relative(source, long, 0.02), ambiguous(source, long[1000:2500], 0.02), "ACGT", random_bases(source, 27),
                reverse_complement(long[3000:3400]), long[500:528]]
     queries = [long[n : n + 90] for n in range(0, 3000, 150)] + [long, ambiguous(source, long[1200:1500], 0.01)]
-    return targets, queries
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "targets.fa").write_text("".join(f">t{n}\n{text}\n" for n, text in enumerate(targets)))
+    seqloom.Database.create("targets.duckdb", "targets.fa").close()
+    return queries
 
 
 def rows_of(queries, **more):
@@ -40,13 +43,9 @@ def rows_of(queries, **more):
 
 
 @pytest.mark.parametrize("size", [16, 28])
-def test_searches_take_what_is_stored_and_give_the_same_rows(texts, size, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_searches_take_what_is_stored_and_give_the_same_rows(queries, size, monkeypatch):
     for module in chunked_modules():
         monkeypatch.setattr(module, "CHUNK", 1500)
-    targets, queries = texts
-    (tmp_path / "targets.fa").write_text("".join(f">t{n}\n{text}\n" for n, text in enumerate(targets)))
-    seqloom.Database.create("targets.duckdb", "targets.fa").close()
     wanted, slot = rows_of(queries, word_size=size)
     assert slot is None
     made = build_index("targets.duckdb", "target-word-table", [f"word_size={size}"])
@@ -66,22 +65,14 @@ def test_searches_take_what_is_stored_and_give_the_same_rows(texts, size, tmp_pa
     assert slot["counters"] == '{"read": 1}'
 
 
-def test_a_table_is_made_where_it_is_asked_for(texts, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    targets, queries = texts
-    (tmp_path / "targets.fa").write_text("".join(f">t{n}\n{text}\n" for n, text in enumerate(targets)))
-    seqloom.Database.create("targets.duckdb", "targets.fa").close()
+def test_a_table_is_made_where_it_is_asked_for(queries):
     wanted, _ = rows_of(queries)
     rows, slot = rows_of(queries, settings=["index.target-words.enabled=yes"])
     assert rows == wanted and slot["counters"] == '{"made": 1}' and not list_indexes("targets.duckdb")
 
 
-def test_words_of_any_width_are_stored(texts, tmp_path, monkeypatch):
+def test_words_of_any_width_are_stored(queries, monkeypatch):
     """Long queries have wider words, for which another table may be stored."""
-    monkeypatch.chdir(tmp_path)
-    targets, queries = texts
-    (tmp_path / "targets.fa").write_text("".join(f">t{n}\n{text}\n" for n, text in enumerate(targets)))
-    seqloom.Database.create("targets.duckdb", "targets.fa").close()
     wanted, _ = rows_of(queries)
     build_index("targets.duckdb", "target-word-table", ["word_size=28", "width=11"])
     monkeypatch.setattr(seed_cpu, "cheapest", lambda *_: "queries")
