@@ -5,17 +5,22 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from typing import NoReturn
 
 from . import standby
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
+leave: Callable[[int], NoReturn] = os._exit
+"""Ends the process when a command line has been carried out."""
 
 
 def run() -> None:
     """Entry point: carry out the command line, here or by the standby process, and exit with its status."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no matrices are multiplied, and its threads spin for 0.1 s
+    for name, value in standby.EARLY.items():
+        os.environ.setdefault(name, value)
     gc.set_threshold(100_000)  # what is imported stays: looking through it again and again takes 0.05 s
     try:
         if standby.in_sight():
@@ -43,4 +48,4 @@ def carry_out() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # what can't be written has been told
             stream.flush()
-    os._exit(status)  # taking the interpreter apart, object by object, takes 0.1 s
+    leave(status)  # taking the interpreter apart, object by object, takes 0.1 s

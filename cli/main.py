@@ -5,6 +5,7 @@ Nothing is imported before the command that needs it is known: ``seqloom --help`
 
 import os
 import sys
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -121,6 +122,12 @@ def _root(
     pass
 
 
+@cache
+def root() -> Any:
+    """The command that all others belong to."""
+    return get_command(app)
+
+
 @command_line()
 def main(args: list[str]) -> int:
     """Carry out a command line; returns the exit status: 0, 1 failure, 2 usage, 130 interrupted, 141 broken pipe."""
@@ -128,7 +135,7 @@ def main(args: list[str]) -> int:
         args = [*args[1:], "--help"]
     try:
         with tidied_up():
-            status = get_command(app).main(args or ["--help"], prog_name="seqloom", standalone_mode=False)
+            status = root().main(args or ["--help"], prog_name="seqloom", standalone_mode=False)
             sys.stdout.flush()
         if status == INTERRUPTED:
             say("interrupted")

@@ -90,18 +90,18 @@ def pipeline_command(name: str, args: Sequence[str] = ()) -> Any:
 
         check_task(task)
     lists_queries = aliases.has("query-list", args)
-    if name in prepared and not task and not lists_queries:
-        return prepared[name]
+    if (name, task) in prepared and not lists_queries:
+        return prepared[name, task]
     return _made(name, task, lists_queries)
 
 
-prepared: dict[str, Any] = {}
-"""Commands of presets that were made before anybody asked for them."""
+prepared: dict[tuple[str, str], Any] = {}
+"""Commands of presets, and of those as tasks of others, that were made before anybody asked for them."""
 
 
-def prepare(name: str) -> None:
-    """Make the command of a preset beforehand."""
-    prepared[name] = _made(name)
+def prepare(name: str, task: str = "") -> None:
+    """Make the command of a preset, or of its task, beforehand."""
+    prepared[name, task] = _made(name, task)
 
 
 def _made(name: str, task: str = "", lists_queries: bool = False) -> Any:

@@ -23,6 +23,9 @@ import sys
 BEGUN, REFUSED, STOPPED = b"y", b"n", b"s"
 LARGEST = 1 << 18
 """Bytes of a record, at most; the system allows a bit less."""
+EARLY = {"OPENBLAS_NUM_THREADS": "1"}
+"""Variables that a command sets, unless they are set, before it imports anything: no matrices are multiplied, and
+OpenBLAS's threads spin for 0.1 s."""
 THERE = sys.platform == "linux"
 """Whether there are standby processes on this system."""
 

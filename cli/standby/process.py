@@ -3,27 +3,26 @@
 It has one thread, no open database and no device, so that what is forked from it is whole.
 """
 
-import ctypes
 import gc
-import io
 import marshal
 import os
 import pickle
-import resource
 import select
 import signal
 import socket
 import sys
 import time
 import traceback
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
 from seqloom.core.entry_points import package_folders
+from seqloom.core.errors import SeqloomError
 
-from . import BEGUN, LARGEST, REFUSED, STOPPED
+from . import LARGEST, STOPPED, child
+from .child import WRITTEN, Child, Spare, stream, usual_signals
 from .client import sameness
 
 _MODULES = ("seqloom.cli.main", "seqloom.cli.search", "seqloom.cli.searching", "seqloom.cli.db", "seqloom.cli.index",
@@ -36,12 +35,10 @@ _MODULES = ("seqloom.cli.main", "seqloom.cli.search", "seqloom.cli.searching", "
             "seqloom.storage.results.report", "seqloom.storage.results.run_file", "seqloom.storage.results.store",
             "seqloom.storage.results.streamed_run", "isal.igzip_lib", "isal.isal_zlib", "tqdm", "csv", "textwrap")
 """Modules that commands import when they need them, beside those of plugins."""
-_PR_SET_PDEATHSIG = 1
 _LOOKS = 60_000
 """Milliseconds from one look at the clock to the next, at most."""
-_KEPT_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Signals that Python ignores of its own accord."""
-_LIMITS = tuple(sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}))
+_PREPARES_AFTER = 5
+"""Milliseconds without anything to do after which a child is forked for the next command."""
 
 
 class Process:
@@ -55,12 +52,14 @@ class Process:
 
     def __init__(self, listener: socket.socket, path: str, idle: float) -> None:
         self._listener, self._path, self._idle = listener, path, idle
-        self._place = os.stat(path).st_ino
+        self._place, self._number = os.stat(path).st_ino, os.getpid()
         self._same, self._places = sameness(), code_places()
         self._code = code_stamp(self._places)
         self._waiting: dict[int, socket.socket] = {}  # connections by descriptor
         self._children: dict[int, int] = {}  # processes by the descriptor of their connection
         self._heard, self._hears = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # of kernels
+        self._spare: Spare | None = None
+        self._written = b""
         self._known: set[bytes] = set()
         self._to_load: list[bytes] = []
         self._carried_out, self._began, self._last = 0, time.time(), time.monotonic()
@@ -83,6 +82,8 @@ class Process:
             ready = self._poll.poll(self._patience())
             if not ready and self._to_load:
                 self._load(self._to_load.pop())
+            elif not ready and not self._spare and self._listener.fileno() >= 0:
+                self._prepare()
             for number, _ in ready:
                 if number == self._wakes:
                     os.read(number, 4096)
@@ -101,6 +102,7 @@ class Process:
         if self._listener.fileno() >= 0:
             self._poll.unregister(self._listener)
             self._listener.close()
+            self._without_spare()
             with suppress(OSError):
                 if os.stat(self._path).st_ino == self._place:  # else it is another process's by now
                     os.unlink(self._path)
@@ -121,6 +123,8 @@ class Process:
         """Milliseconds to wait for something to happen."""
         if self._to_load:
             return 0
+        if not self._spare and self._listener.fileno() >= 0:
+            return _PREPARES_AFTER
         left = self._last + self._idle - time.monotonic()
         return _LOOKS if self._children else min(1000 * max(0.0, left) + 1, _LOOKS)
 
@@ -148,7 +152,7 @@ class Process:
                 if asked["ask"] == "stop":
                     self.close()
             elif "argv" in asked and self._usable():
-                self._begin(connection, asked, descriptors)
+                self._begin(connection, data, descriptors)
         except BlockingIOError:  # it was another connection of this number that was ready
             return
         except (OSError, ValueError, EOFError, TypeError) as error:
@@ -169,49 +173,50 @@ class Process:
             self.close()
         return self._listener.fileno() >= 0
 
-    def _begin(self, connection: socket.socket, asked: dict[str, Any], descriptors: list[int]) -> None:
-        """Fork a child; no signal reaches it before it has taken on what the client does with signals."""
+    def _begin(self, connection: socket.socket, data: bytes, descriptors: list[int]) -> None:
+        """Have the spare child carry out a command, or one that is forked now."""
+        spare, self._spare = self._spare, None
+        given = bool(spare and spare.give(data, [connection.fileno(), *descriptors]))
+        self._children[connection.fileno()] = spare.process if spare and given else self._forked(
+            lambda: child.carry_out(self._child(), connection, data, descriptors), connection)
+        self._last = time.monotonic()
+        self._carried_out += 1
+
+    def _prepare(self) -> None:
+        """Fork a child for the next command: it makes memory its own meanwhile, and finds its signals blocked."""
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with its:
+            self._spare = Spare(self._forked(lambda: child.wait(self._child(), its), its, ours), ours)
+
+    def _forked(self, act: Callable[[], NoReturn], kept: socket.socket, *closed: socket.socket) -> int:
+        """A child that acts, without this process's connections but ``kept``; no signal reaches it before it has taken
+        on what a client does with signals."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
-            parent, child = os.getpid(), os.fork()
-            if not child:
-                self._become(parent, connection, asked, descriptors)
-            self._children[connection.fileno()] = child
-            self._last = time.monotonic()
-            self._carried_out += 1
+            process = os.fork()
+            if not process:
+                try:
+                    signal.set_wakeup_fd(-1)
+                    for number in (self._wakes, self._woken):
+                        os.close(number)
+                    for other in (self._listener, self._heard, *closed, *self._waiting.values()):
+                        if other is not kept:  # its client sees the end of it when both processes are gone
+                            other.close()
+                    act()
+                finally:
+                    os._exit(1)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return process
 
-    def _become(self, parent: int, connection: socket.socket, asked: dict[str, Any],
-                descriptors: list[int]) -> NoReturn:
-        """In the child: be the client's process in all that a command can tell, and carry the command out."""
-        try:
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
-            if asked["same"] != self._same or os.getppid() != parent:
-                raise ValueError("this command needs a process of its own")
-            signal.set_wakeup_fd(-1)
-            for number in (self._wakes, self._woken):
-                os.close(number)
-            for other in (self._listener, self._heard, *self._waiting.values()):
-                if other is not connection:  # this one stays open: the client sees its end when both processes are gone
-                    other.close()
-            take_on_limits(peer(connection))
-            take_on(asked, descriptors)
-            tell_of_kernels(self._hears)
-            connection.send(BEGUN)
-        except BaseException:
-            with suppress(BaseException):
-                connection.send(REFUSED)
-            os._exit(1)
-        try:
-            signal.pthread_sigmask(signal.SIG_SETMASK, asked["blocked"])
-            from seqloom.cli import carry_out
+    def _child(self) -> Child:
+        return Child(self._number, self._same, self._hears, self._written)
 
-            carry_out()
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(1)
+    def _without_spare(self) -> None:
+        """Let go of a spare child that is not what a new one would be; it ends when it hears nothing more."""
+        if self._spare:
+            self._spare.channel.close()
+            self._spare = None
 
     def _pass_on(self, number: int) -> None:
         """A signal that the client got, or its end."""
@@ -235,29 +240,47 @@ class Process:
 
     def _reap(self) -> None:
         """Tell clients of children that have ended."""
-        for number, child in list(self._children.items()):
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
-                del self._children[number]
-                self._last = time.monotonic()
-                with suppress(OSError):
-                    self._waiting[number].send(status.to_bytes(4, "little"))
-                with suppress(KeyError):  # whose client has gone
-                    self._poll.unregister(number)
-                self._waiting.pop(number).close()
+        with suppress(ChildProcessError):  # there is none
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                self._ended(*ended)
+
+    def _ended(self, process: int, status: int) -> None:
+        if self._spare and process == self._spare.process:
+            self._without_spare()
+        for number in [number for number, one in self._children.items() if one == process]:
+            del self._children[number]
+            self._last = time.monotonic()
+            with suppress(OSError):  # it has told its client itself
+                self._waiting[number].send(status.to_bytes(4, "little"))
+            with suppress(KeyError):  # whose client has gone
+                self._poll.unregister(number)
+            self._waiting.pop(number).close()
 
     def _hear(self) -> None:
-        """Note a kernel that a child has loaded."""
+        """Note a kernel that a child has loaded, or pages that it has written to."""
         with suppress(BlockingIOError):
             record = self._heard.recv(LARGEST)
-            if record not in self._known:
+            kind, record = record[:1], record[1:]
+            if kind == WRITTEN:
+                self._written = record
+                self._without_spare()  # one that has copies of them takes its place
+            elif record not in self._known:
                 self._known.add(record)
                 self._to_load.append(record)
+
+    def _imported(self, name: str) -> Any:
+        """A module that a child has imported; None where it can't be. Its file is one of those that mustn't change."""
+        if name not in sys.modules and self._usable():
+            with suppress(Exception):
+                import_module(name)
+            self._places = code_places()
+            self._code = code_stamp(self._places)
+        return sys.modules.get(name)
 
     def _load(self, record: bytes) -> None:
         """Load a kernel that a child has loaded, for those that come."""
         module, name, kinds = pickle.loads(record)
-        found: Any = sys.modules.get(module)
+        found: Any = self._imported(module)
         for part in name.split("."):
             found = getattr(found, part, None)  # one that was made within a function has no such name
         if hasattr(found, "load"):
@@ -266,11 +289,13 @@ class Process:
             except Exception as error:
                 print(f"{module}.{name}: {error}", file=sys.stderr)
         gc.freeze()
+        self._without_spare()
 
 
 def import_everything() -> None:
     """Import what commands need, but for CUDA and compilers, and do what they do alike: make pipelines and plans."""
     from seqloom.cli import plugs
+    from seqloom.cli.main import root
     from seqloom.cli.search import prepare
     from seqloom.core.pipeline import compose
     from seqloom.installed import registry
@@ -279,10 +304,15 @@ def import_everything() -> None:
         with suppress(ImportError):
             import_module(module)
     registry().load_all(("cpu", "reference"))
-    for pipeline in registry().pipelines():
+    pipelines = registry().pipelines()
+    for pipeline in pipelines:
         with suppress(Exception):  # that of a plugin that can't be loaded
             prepare(pipeline.name)
             compose(registry(), pipeline, backend="cpu")
+        for task in pipelines:
+            with suppress(SeqloomError):  # it is no task of this one
+                prepare(pipeline.name, task.name)
+    root()
     plugs.registry.cache_clear()  # so that each command tells of plugins that are left out
     warm_database()
 
@@ -318,86 +348,6 @@ def _changed(path: str) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return about.st_mtime_ns, about.st_size
-
-
-# ---- what a child takes on
-
-
-def peer(connection: socket.socket) -> int:
-    """Process at the other end."""
-    return int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], sys.byteorder)
-
-
-def take_on_limits(process: int) -> None:
-    """Processors, niceness and resource limits of another process.
-
-    Raises:
-        OSError: this one may not have them.
-        ValueError: it is of another batch job or container, or scheduled in another way.
-    """
-    if _group(process) != _group(0) or os.sched_getscheduler(process) != os.sched_getscheduler(0):
-        raise ValueError("another control group")
-    os.sched_setaffinity(0, os.sched_getaffinity(process))
-    nice = os.getpriority(os.PRIO_PROCESS, process)
-    if nice != os.getpriority(os.PRIO_PROCESS, 0):
-        os.setpriority(os.PRIO_PROCESS, 0, nice)
-    for limit in _LIMITS:
-        resource.setrlimit(limit, resource.prlimit(process, limit))
-
-
-def _group(process: int) -> list[str]:
-    """Control groups of a process. Those that desktops and logins make for each window and session count as one: they
-    have no limits of their own."""
-    with open(f"/proc/{process or 'self'}/cgroup", encoding="utf-8") as lines:
-        return [_without_session(line.rstrip("\n")) for line in lines]
-
-
-def _without_session(line: str) -> str:
-    above, _, last = line.rpartition("/")
-    user = above.find("/user.slice/")
-    made = last.startswith(("session-", "vte-spawn-", "tmux-spawn-", "app-")) and last.endswith((".scope", ".service"))
-    return line[:user] if user >= 0 and made else line
-
-
-def take_on(asked: dict[str, Any], descriptors: list[int]) -> None:
-    """What a client has sent: place, streams, environment, command line, what it does with signals."""
-    os.fchdir(descriptors[0])
-    os.umask(asked["umask"])
-    given = iter(descriptors[1:])
-    for number, about in enumerate(asked["streams"]):
-        if about:
-            os.dup2(next(given), number)
-        else:
-            os.close(number)
-    for descriptor in descriptors:
-        os.close(descriptor)
-    sys.stdin, sys.stdout, sys.stderr = (_stream(number, about) for number, about in enumerate(asked["streams"]))
-    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
-    os.environb.clear()
-    os.environb.update(asked["environment"])
-    sys.argv = asked["argv"]
-    _usual_signals(asked["ignored"])
-
-
-def _stream(number: int, about: tuple[str, str, bool, bool] | None) -> Any:
-    """A standard stream as Python makes it."""
-    if about is None:
-        return None
-    encoding, errors, line_buffering, write_through = about
-    raw: Any = io.FileIO(number, "rb" if number == 0 else "wb", closefd=False)
-    buffer = io.BufferedReader(raw) if number == 0 else raw if write_through else io.BufferedWriter(raw)
-    return io.TextIOWrapper(buffer, encoding, errors, None, line_buffering, write_through)
-
-
-def tell_of_kernels(hears: socket.socket) -> None:
-    """Have every kernel that is loaded from now on told to the process that stands by."""
-    from seqloom.core.kernels import jit
-
-    def tell(kernel: Any, kinds: tuple[Any, ...]) -> None:
-        with suppress(Exception):  # there is no room, or it can't be told: the next child loads it once more
-            hears.send(pickle.dumps((kernel.py_func.__module__, kernel.name, kinds)))
-
-    jit.on_load = tell
 
 
 # ---- becoming such a process
@@ -440,18 +390,8 @@ def detach(log: str, kept: Collection[int]) -> None:
     nothing, written = os.open(os.devnull, os.O_RDWR), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     for number, replaced in enumerate((nothing, nothing, written)):
         os.dup2(replaced, number)
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        if descriptor > 2 and descriptor not in kept:
-            with suppress(OSError):  # that of the list itself
-                os.close(descriptor)
+    child.close_all_but(0, 1, 2, *kept)
     sys.stdin, sys.stdout, sys.stderr = (
-        _stream(number, ("utf-8", "backslashreplace", True, False)) for number in range(3))
-    _usual_signals(())
+        stream(number, ("utf-8", "backslashreplace", True, False)) for number in range(3))
+    usual_signals(())
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-
-
-def _usual_signals(ignored: Collection[int]) -> None:
-    """What a new process of Python does with signals of which some are ignored."""
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, *_KEPT_BY_PYTHON}:
-        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
-        signal.signal(number, signal.SIG_IGN if number in ignored else usual)

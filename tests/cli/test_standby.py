@@ -1,6 +1,7 @@
 """Commands that a standby process carries out do what they do by themselves."""
 
 import json
+import mmap
 import os
 import pty
 import shutil
@@ -14,8 +15,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from seqloom.cli.standby import commands, process
+from hypothesis import given
+from hypothesis import strategies as st
+from seqloom.cli.standby import child, commands
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there are standby processes on Linux alone")
 RUN = "from seqloom.cli import run; run()"
@@ -111,9 +115,18 @@ class Standby:
                 about = place.read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            if int(about[1]) == self.process and about[0] != "Z":
+            if int(about[1]) == self.process and about[0] != "Z" and not self.waits(int(place.parent.name)):
                 found.append(int(place.parent.name))
         return None if state == "Z" else found
+
+    def waits(self, child: int) -> bool:
+        """Whether a child has no command yet: it has none of the signals unblocked that end one."""
+        try:
+            lines = Path(f"/proc/{child}/status").read_text().splitlines()
+        except OSError:
+            return False
+        blocked = next(line for line in lines if line.startswith("SigBlk"))
+        return bool(int(blocked.split()[1], 16) >> signal.SIGTERM - 1 & 1)
 
     def child(self) -> int:
         """The one that is under way, when it is."""
@@ -502,10 +515,143 @@ process.import_everything = lambda: threading.Thread(target=threading.Event().wa
     assert [path.name for path in (runtime / "seqloom").iterdir()] == ["log"]
 
 
+def _waiting(made: Standby) -> list[int]:
+    """Children that wait for a command."""
+    found = [int(place.name) for place in Path("/proc").glob("[0-9]*") if _parent(place) == made.process]
+    return [number for number in found if made.waits(number) and state(number) == "S"]
+
+
+def _parent(place: Path) -> int:
+    try:
+        return int((place / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def test_a_child_waits_for_the_next_command_and_ends_with_the_process(runtime: Path, place: Path) -> None:
+    made = Standby(runtime)
+    made.start(REPORT.replace('"threads":', '"process": os.getpid(), "threads":'))
+
+    def carried_out_by_it() -> bool:
+        """It need not be: one that has learned what the command before wrote to may just have taken its place."""
+        until(lambda: _waiting(made))
+        [spare] = _waiting(made)
+        return bool(json.loads(made.here("reveal", cwd=place).stdout)["process"] == spare)
+
+    try:
+        until(carried_out_by_it)
+        until(lambda: _waiting(made))
+        [spare] = _waiting(made)
+        os.kill(spare, signal.SIGKILL)
+        until(lambda: _waiting(made) not in ([], [spare]))
+        [spare] = _waiting(made)
+        made.kill()
+        until(lambda: gone(spare))
+    finally:
+        made.kill()
+
+
+def test_the_one_that_waits_has_pages_of_its_own_that_others_wrote_to(standby: Standby, place: Path) -> None:
+    """Several commands, since those that load kernels for the first time have another child made."""
+    if not _tells_of_pages():
+        pytest.skip("this system doesn't tell which pages are whose")
+
+    def owns() -> bool:
+        assert standby.here(*SEARCH, "--no-store", cwd=place).returncode == 0
+        time.sleep(0.2)
+        return any(_private(number) > 4 << 20 for number in _waiting(standby))
+
+    until(owns)
+
+
+def _tells_of_pages() -> bool:
+    try:
+        return len(child.pages(child._PRESENT)) > 0
+    except OSError:
+        return False
+
+
+def _private(process: int) -> int:
+    """Bytes that a process has written to."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("Private_Dirty")).split()[1]) << 10
+
+
+@given(st.sets(st.integers(0, 500)))
+def test_stretches_of_pages(found: set[int]) -> None:
+    there = child.numbers(child.stretches(np.array(sorted(found), np.int64))).tolist()
+    assert set(there) >= found and sorted(set(there)) == there
+    assert all(found & set(range(n - child._NEAR, n)) and found & set(range(n, n + child._NEAR))
+               for n in set(there) - found)
+
+
+def test_pages_that_a_child_has_written_to() -> None:
+    if not _tells_of_pages():
+        pytest.skip("this system doesn't tell which pages are whose")
+    with mmap.mmap(-1, 8 * mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        memory[:] = b"x" * len(memory)
+        array = np.frombuffer(memory, np.uint8)
+        first = array.ctypes.data // mmap.PAGESIZE
+        mine = set(range(first, first + 8))
+        process = os.fork()
+        if not process:
+            array[3 * mmap.PAGESIZE] = 1
+            child.own(np.array([[first + 5, first + 7]], np.int64).tobytes())
+            own = mine & set(child.pages(child._PRESENT | child._OWN).tolist())
+            os._exit(0 if own == {first + 3, first + 5, first + 6} or not _populates() else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+        assert mine <= set(child.pages(child._PRESENT).tolist())
+        del array
+
+
+def _populates() -> bool:
+    return tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) >= (5, 14)
+
+
+def _installed(folder: Path) -> Path:
+    """A file as installers make it for the command."""
+    file = folder / "seqloom"
+    file.write_text(f"#!{sys.executable}\n{REPORT}\n{RUN}\n")
+    file.chmod(0o755)
+    return file
+
+
+def test_a_command_that_stands_in_front_does_the_same(runtime: Path, place: Path, tmp_path: Path) -> None:
+    made, ordinary = Standby(runtime), str(_installed(tmp_path))
+
+    def done(*words: str, **more: Any) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(words, **made._usual({"cwd": place, **more}))
+
+    started = done(ordinary, "standby", "start")
+    made.process, front = int(started.stdout.split()[1]), f"{runtime}/seqloom/bin/seqloom"
+    try:
+        assert f"export PATH={os.path.dirname(front)}:$PATH" in started.stdout
+        before = made.said("commands")
+        here, alone = done(front, "reveal", "é"), done(ordinary, "reveal", "é",
+                                                      env={**made.environment, "SEQLOOM_STANDBY": "off"})
+        assert made.said("commands") == before + 1
+        told = [json.loads(one.stdout) for one in (here, alone)]
+        for one in told:
+            del one["environment"]["SEQLOOM_STANDBY"]
+        assert told[0] == told[1] and here.returncode == alone.returncode == 4 and told[0]["argv"][0] == ordinary
+        before = made.said("commands")
+        for more in ({"HOME": "/"}, {"SEQLOOM_STANDBY": "off"}):  # another folder may have other packages
+            assert done(front, "--version", env={**made.environment, **more}).stdout.startswith("seqloom ")
+        assert made.said("commands") == before + 1  # by the ordinary command that it has become
+        assert "stands by since" in done(front, "standby", "status").stdout
+        assert done(front, "standby", "stop").returncode == 0
+        until(lambda: gone(made.process))
+        assert json.loads(done(front, "reveal").stdout)["argv"] == [ordinary, "reveal"]
+        made.process = int(done(front, "standby", "start").stdout.split()[1])
+        assert json.loads(done(front, "reveal").stdout)["argv"] == [ordinary, "reveal"]
+    finally:
+        made.kill()
+
+
 def test_control_groups_of_windows_count_as_one() -> None:
     login, window = (f"0::/user.slice/user-7.slice/{rest}" for rest in (
         "session-3.scope", "user@7.service/app.slice/app-term.slice/vte-spawn-1.scope"))
-    assert process._without_session(login) == process._without_session(window)
+    assert child._without_session(login) == child._without_session(window)
     limited = "0::/user.slice/user-7.slice/user@7.service/app.slice/run-r1.scope"
     job = "0::/system.slice/slurmstepd.scope/job_7/step_0"
-    assert len({process._without_session(line) for line in (login, limited, job)}) == 3
+    assert len({child._without_session(line) for line in (login, limited, job)}) == 3
