@@ -32,8 +32,9 @@ PROTEINS, BASES = "ARNDCQEGHILKMFPSTWYV", "ACGT"
 def devices_and_processors(devices: list[dict[str, str]], processors: int = 1) -> Iterator[Any]:
     """A client of a cluster with a worker for each of ``devices`` (what its environment has) and some without.
 
-    Dask doesn't profile them: Python before 3.11.8 and 3.12.1 breaks when it looks at the frames of threads while others
-    begin and end, as those of a simulated device do all the time (https://github.com/python/cpython/issues/106883).
+    Dask does not profile them: Python before 3.11.8 and 3.12.1 breaks when it looks at the frames of threads while
+    others begin and end, as those of a simulated device do all the time
+    (https://github.com/python/cpython/issues/106883).
     """
     import dask.config
     import distributed
