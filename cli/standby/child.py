@@ -258,7 +258,7 @@ def tell_of_kernels(hears: socket.socket) -> None:
 
     def tell(kernel: Any, kinds: tuple[Any, ...]) -> None:
         with suppress(Exception):  # there is no room, or it can't be told: the next child loads it once more
-            hears.send(KERNEL + pickle.dumps((kernel.py_func.__module__, kernel.name, kinds)))
+            hears.send(KERNEL + pickle.dumps((*kernel.origin, kinds)))
 
     jit.on_load = tell
 

@@ -279,10 +279,12 @@ class Process:
 
     def _load(self, record: bytes) -> None:
         """Load a kernel that a child has loaded, for those that come."""
-        module, name, kinds = pickle.loads(record)
+        module, name, arguments, kinds = pickle.loads(record)
         found: Any = self._imported(module)
         for part in name.split("."):
             found = getattr(found, part, None)  # one that was made within a function has no such name
+        if found is not None and arguments is not None:
+            found = found(*arguments)
         if hasattr(found, "load"):
             try:
                 found.load(kinds)

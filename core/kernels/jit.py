@@ -76,10 +76,16 @@ class Inline(_Compiled):
 
 
 class Kernel(_Compiled):
-    """A function that is machine code for the types of arguments that it has been called with."""
+    """A function that is machine code for the types of arguments that it has been called with.
+
+    Attributes:
+        origin: where another process finds it: a module, the name of it or of what makes it there, and arguments for
+            that (``made_once``) or None.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        self.origin: tuple[str, str, tuple[Any, ...] | None] = function.__module__, self.name, None
         self._entries: dict[Any, Callable[..., Any]] = {}
         self._entry_of: dict[Any, Callable[..., Any]] = {}
 
@@ -177,6 +183,18 @@ def kernel(function: Callable[..., Any]) -> Any:
     changes.
     """
     return Kernel(function)
+
+
+def made_once(factory: Callable[..., Any]) -> Callable[..., Any]:
+    """As ``functools.cache``, for what makes a kernel of the module's from a few plain arguments."""
+
+    @cache
+    def made(*arguments: Any) -> Any:
+        found = factory(*arguments)
+        found.origin = factory.__module__, factory.__qualname__, arguments
+        return found
+
+    return update_wrapper(made, factory)
 
 
 def inline(function: Callable[..., Any]) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.index import Index
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import kernel, made_once
 from seqloom.core.kernels.simd import prefetch
 from seqloom.core.kernels.unroll import specialise
 from seqloom.core.sequences import SequenceBatch
@@ -177,7 +176,7 @@ def scan_in_table(piece, size, width, stride, table, query, found, first, presen
     return count, looked_up, -1
 
 
-@cache
+@made_once
 def scanner(chained: bool) -> Any:
     """The kernel that scans with tables of a kind."""
     return kernel(specialise(scan_in_table, CHAINED=chained))

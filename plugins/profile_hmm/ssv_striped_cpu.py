@@ -10,12 +10,11 @@ Where sums that saturate and maxima share one port of the processor, a sieve com
 whether it is above what the target needs to pass: that is a comparison under a mask, beside the next sum.
 """
 
-from functools import cache
 from itertools import groupby
 from typing import Any
 
 import numpy as np
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import kernel, made_once
 from seqloom.core.kernels.simd import (
     ALL_LANES,
     BYTE_LANES,
@@ -129,7 +128,7 @@ def segments(tables, row, slots, first_slot, last_slot, residues, begins, ends, 
             best[n] = max(best[n], highest(maximum(top, also)))
 
 
-@cache
+@made_once
 def _kernel(width: int, sieve: bool) -> Any:
     return kernel(specialise(segments, WIDTH=width, SIEVE=sieve, MASKS=MASKS))
 

@@ -14,11 +14,10 @@ unless entering or that step is dear beyond all use.
 """
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
-from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.jit import inline, kernel, made_once
 from seqloom.core.kernels.simd import (
     BYTE_LANES,
     aligned,
@@ -316,7 +315,7 @@ def fill_scores(match, transitions, kinds, worth, slots, moves, residues, begins
             scores[target[n]] = raw_score(best[n], moves[target[n]])
 
 
-@cache
+@made_once
 def _kernel(folded: bool) -> Any:
     return kernel(specialise(fill_scores, TARGETS=TARGETS, FOLDED=int(folded)))
 

@@ -471,8 +471,10 @@ def test_it_ends_when_idle_or_when_code_has_changed(runtime: Path, tmp_path: Pat
     assert not (runtime / "seqloom" / "standby").exists()
 
 
-def test_kernels_that_a_command_has_loaded_are_there_for_the_next(standby: Standby, place: Path) -> None:
-    words = [*SEARCH, "--no-store", "--backend", "cpu"]
+@pytest.mark.parametrize("words", [SEARCH, ["phmmer", "-q", "query.fasta", "-d", "proteins.fasta"]], ids=" ".join)
+def test_kernels_that_a_command_has_loaded_are_there_for_the_next(words: list[str], standby: Standby,
+                                                                  place: Path) -> None:
+    words = [*words, "--no-store", "--backend", "cpu"]
     for _ in range(2):  # the first may have to compile some
         assert standby.here(*words, cwd=place).stdout == standby.alone(*words, cwd=place).stdout
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -373,3 +374,26 @@ def test_numba_compiles_and_keeps_kernels_by_itself_where_it_has_to(folder: Path
 def test_an_unknown_way_of_compiling_is_refused(folder: Path) -> None:
     done = run(folder, check=False, SEQLOOM_JIT="gcc")
     assert done.returncode and "SEQLOOM_JIT must be one of seqloom, numba" in done.stderr
+
+
+@jit.made_once
+def adding(number: int) -> Any:
+    def sum_with(values):
+        total = np.int64(0)
+        for n in range(len(values)):
+            total += values[n] + number
+        return total
+
+    return jit.kernel(sum_with)
+
+
+def test_kernels_know_where_another_process_finds_them() -> None:
+    made = adding(3)
+    assert made is adding(3) and made is not adding(4) and made(np.arange(3)) == 12
+    module, name, arguments = made.origin
+    assert getattr(sys.modules[module], name)(*arguments) is made
+    from seqloom.plugins.profile_hmm import ssv_striped_cpu
+
+    module, name, arguments = ssv_striped_cpu._kernel(2, False).origin
+    assert (module, name, arguments) == (ssv_striped_cpu.__name__, "_kernel", (2, False))
+    assert ssv_striped_cpu._lay_out.origin == (ssv_striped_cpu.__name__, "_lay_out", None)
