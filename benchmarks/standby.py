@@ -25,13 +25,14 @@ def _as_installed(words: tuple[str, ...]) -> tuple[str, ...]:
     return (*words[:place], str(COMMAND), *words[place + len(SEQLOOM) :])
 
 
-def compared(what: str, ours: tuple[str, ...], peer: tuple[str, ...], folder: Path) -> Iterator[Timing]:
+def compared(what: str, ours: tuple[str, ...], peer: tuple[str, ...], folder: Path,
+             front: str) -> Iterator[Timing]:
     """The least times of a command with the standby process, by the command that it puts in front too, without it, and
     of the peer."""
     ours = _as_installed(ours)
-    front = tuple(str(folder / "seqloom" / "bin" / "seqloom") if word == str(COMMAND) else word for word in ours)
+    in_front = tuple(front if word == str(COMMAND) else word for word in ours)
     alone = ("env", "SEQLOOM_STANDBY=off", *ours)
-    taken = runs_in_turns({"in front": front, "with": ours, "without": alone, "peer": peer}, folder, ROUNDS)
+    taken = runs_in_turns({"in front": in_front, "with": ours, "without": alone, "peer": peer}, folder, ROUNDS)
     least = {who: min(seconds) for who, seconds in taken.items()}
     for who, seconds in least.items():
         note = "" if who == "peer" else f"{least['peer'] / seconds:.2f} times the peer's speed"
@@ -48,17 +49,18 @@ def measure() -> Iterator[Timing]:
         nucleotide_blast.prepare(folder)
         profile_hmm.prepare(folder)
         os.environ["XDG_RUNTIME_DIR"] = temporary
-        subprocess.run([COMMAND, "standby", "start"], check=True, capture_output=True)
+        started = subprocess.run([COMMAND, "standby", "start"], check=True, capture_output=True, text=True).stdout
+        front = started.partition("PATH=")[2].partition(":")[0] + "/seqloom"
         try:
             for query in nucleotide_blast.QUERIES:
                 for task in nucleotide_blast.TASKS:
                     ours, peer = nucleotide_blast.commands(task, query, "all").values()
-                    yield from compared(f"{task}, {query}", ours, peer, folder)
+                    yield from compared(f"{task}, {query}", ours, peer, folder, front)
                     if (folder / "ours.tsv").read_bytes() != (folder / "peer.tsv").read_bytes():
                         sys.exit(f"{task}, {query}: the rows are not the peer's")
             for model in HMMS:
                 ours, peer = profile_hmm.commands("hmmsearch", f"{model}.hmm", "main.duckdb").values()
-                yield from compared(f"hmmsearch, {model}", ours, peer, folder)
+                yield from compared(f"hmmsearch, {model}", ours, peer, folder, front)
                 profile_hmm.compare(folder, model)
         finally:
             subprocess.run([COMMAND, "standby", "stop"], check=True, capture_output=True)

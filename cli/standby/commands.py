@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from seqloom.core import output_files
 from seqloom.core.errors import SeqloomError
+from seqloom.core.user_cache import Unsafe, user_cache, write_safely
 
 from ..helping import command, group, option
 from ..values import number
@@ -85,24 +85,26 @@ def status() -> None:
               "differ from those that it was started with")
 
 
-def _put_in_front() -> str:
-    """Put a command in a folder that begins sooner than this one, if this one is a file that Python's installers make.
+def _put_in_front() -> Path | None:
+    """Put a command in a folder of this user's that begins sooner than this one, if this one is a file that Python's
+    installers make.
 
-    The folder, empty if there is none.
+    The folder, None if there is none.
     """
-    python, file = sys.executable, os.path.abspath(sys.argv[0])
-    place = f"{folder()}/bin"
-    if " " in python or len(python) > _LONGEST or not os.path.isfile(file) or os.path.dirname(file) == place:
-        return ""
-    with open(file, "rb") as lines:
+    python, file = sys.executable, Path(sys.argv[0]).absolute()
+    if " " in python or len(python) > _LONGEST or not file.is_file():
+        return None
+    with file.open("rb") as lines:
         if lines.readline().rstrip() != f"#!{python}".encode():
-            return ""
-    os.makedirs(place, 0o700, exist_ok=True)
-    with output_files.text(Path(place) / "seqloom") as out:
-        out.write(_FRONT.format(python=python, modules=os.path.dirname(os.path.dirname(__file__)),
-                                ordinary=[python, file], of_ordinary=interpreter(), home=os.environ.get("HOME")))
-    os.chmod(f"{place}/seqloom", 0o700)
-    return place
+            return None
+    text = _FRONT.format(python=python, modules=os.path.dirname(os.path.dirname(__file__)),
+                         ordinary=[python, str(file)], of_ordinary=interpreter(), home=os.environ.get("HOME"))
+    try:
+        front = user_cache() / "bin" / "seqloom"
+        write_safely(front, text.encode(), mode=0o700)
+    except (RuntimeError, OSError, Unsafe):  # the user has no home, or none that is safe
+        return None
+    return front.parent
 
 
 def _locked_folder() -> int:

@@ -620,10 +620,17 @@ def _installed(folder: Path) -> Path:
 
 def test_a_command_that_stands_in_front_does_the_same(runtime: Path, place: Path, tmp_path: Path) -> None:
     made, ordinary = Standby(runtime), str(_installed(tmp_path))
+    made.environment["XDG_CACHE_HOME"] = str(runtime)
 
     def done(*words: str, **more: Any) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(words, **made._usual({"cwd": place, **more}))
 
+    (runtime / "seqloom" / "bin").mkdir(parents=True)
+    (runtime / "seqloom").chmod(0o700)
+    (runtime / "seqloom" / "bin").chmod(0o777)
+    assert "PATH" not in done(ordinary, "standby", "start").stdout, "somebody else may put another one there"
+    assert done(ordinary, "standby", "stop").returncode == 0
+    (runtime / "seqloom" / "bin").chmod(0o700)
     started = done(ordinary, "standby", "start")
     made.process, front = int(started.stdout.split()[1]), f"{runtime}/seqloom/bin/seqloom"
     try:
