@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -21,18 +22,23 @@ def group_starts(*columns: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros(min(count, 1), np.int64), np.flatnonzero(changes) + 1, np.array([count], np.int64)])
 
 
-def even_parts(rows: int, threads: int) -> list[tuple[int, int]]:
-    """Rows first … last − 1 of parts of equally many: some for each of several threads, one for one."""
+def even_parts(rows: int, threads: int, work: float = math.inf) -> list[tuple[int, int]]:
+    """Rows first … last − 1 of parts of equally many: some for each of several threads, one for one.
+
+    Args:
+        work: of all rows, in parts that are worth it: no more parts are made.
+    """
     parts = max(_PARTS, _PARTS_PER_THREAD * threads) if threads > 1 else 1
+    parts = int(min(parts, max(work, 1)))
     return list(pairwise(distinct(rows * np.arange(parts + 1) // parts).tolist()))
 
 
-def group_parts(starts: np.ndarray, threads: int) -> list[tuple[int, int]]:
+def group_parts(starts: np.ndarray, threads: int, work: float = math.inf) -> list[tuple[int, int]]:
     """Groups first … last − 1 of parts of about equally many rows, as many as of ``even_parts``.
 
     Args:
         starts: i8[g + 1] of ``group_starts``.
     """
-    rows = [last for _, last in even_parts(int(starts[-1]), threads)[:-1]]
+    rows = [last for _, last in even_parts(int(starts[-1]), threads, work)[:-1]]
     cuts = distinct(np.r_[0, np.searchsorted(starts, rows), len(starts) - 1]).astype(np.int64).tolist()
     return list(pairwise(cuts))

@@ -14,6 +14,7 @@ from functools import reduce
 
 import numpy as np
 from seqloom.core.classes import dataclass
+from seqloom.core.distinct import ranked
 
 LN2 = math.log(2.0)
 
@@ -21,6 +22,8 @@ _NEWTON_STEPS, _ALL_STEPS, _LAMBDA_TOLERANCE, _START = 20, 37, 1e-5, 0.5
 _K_TERMS, _K_SMALLEST_TERM = 100, 1e-4
 _ADJUSTMENT_STEPS = 20
 _EXPM1_TERMS = 13
+_MANY = 256
+"""Values of which it is looked for equal ones."""
 EXCLUDED = -32768
 """Scores down to this one are of pairs that don't count."""
 
@@ -331,8 +334,14 @@ def _rooms(lengths: np.ndarray, variances: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
-    """A function of `math` of each value; numpy's own may differ in the last bit."""
-    return np.fromiter(map(function, values.tolist()), np.float64, len(values))
+    """A function of `math` of each value; numpy's own may differ in the last bit.
+
+    Of many alignments most have the score of others, and each call of the function keeps the interpreter from others.
+    """
+    if len(values) < _MANY:
+        return np.fromiter(map(function, values.tolist()), np.float64, len(values))
+    different, places = ranked(values)
+    return np.fromiter(map(function, different.tolist()), np.float64, len(different))[places]
 
 
 def length_adjustment(

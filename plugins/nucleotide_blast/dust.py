@@ -23,7 +23,7 @@ from seqloom.core.classes import dataclass
 from seqloom.core.options import option
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.core.stages import Masker
-from seqloom.plugins.nucleotide_blast.dust_cpu import intervals_by_definition, intervals_by_window
+from seqloom.plugins.nucleotide_blast.dust_cpu import intervals_by_definition, intervals_by_window, intervals_of_whole
 from seqloom.plugins.nucleotide_blast.random_bases import LaggedFibonacci
 
 _N = NUCLEOTIDE.unknown_code
@@ -62,7 +62,7 @@ class Dust(Masker):
         return 2, "dust", f"window={chosen.window}; level={chosen.level}; linker={chosen.linker}"
 
     def intervals(self, batch: SequenceBatch) -> Intervals:
-        """Sequences without N all at once, the others one by one."""
+        """All sequences at once where no runs of N are masked as they are; else those without N."""
         chosen = self.options
         codes, offsets = batch.residues, batch.offsets
         if chosen.turned:
@@ -72,6 +72,9 @@ class Dust(Masker):
         alone = np.full(len(batch), not is_defined(level, window))
         alone[unknown] = True
         rows = [intervals_by_definition(codes, offsets, ~alone, level, window, linker)]
+        if not chosen.runs:
+            wanted, alone = np.flatnonzero(alone), np.zeros(len(batch), np.bool_)
+            rows.append(intervals_of_whole(codes, offsets, wanted, level, window, linker, _random_state()))
         for sequence in np.flatnonzero(alone).tolist():
             found = dust_intervals(codes[slice(*offsets[sequence : sequence + 2])], chosen.level, chosen.window,
                                    chosen.linker, chosen.runs)
@@ -140,6 +143,12 @@ def _masked_runs_of_n(codes: np.ndarray, window: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in runs if a == 0 or b == len(codes) or b - a > window]
 
 
+def _random_state() -> np.ndarray:
+    """That of the generator that draws bases for N at the beginning: i8[35], its words and both pointers."""
+    words, *pointers = LaggedFibonacci.with_built_in_state().position()
+    return np.array([*words, *pointers], np.int64)
+
+
 class _Search:
     """Looks at stretches of one sequence, with one source of random bases for all of them."""
 
@@ -147,8 +156,7 @@ class _Search:
         self._codes = codes
         self._level, self._window, self._linker = usable_settings(level, window, linker)
         self._random = LaggedFibonacci.with_built_in_state()
-        words, *pointers = self._random.position()
-        self._state = np.array([*words, *pointers], np.int64)
+        self._state = _random_state()
 
     def intervals(self, start: int, end: int) -> Intervals_:
         """Intervals of the stretch start…end, half-open, in order."""

@@ -18,6 +18,8 @@ _TRIPLETS = 64
 _RECENT = 8
 """Places of a triplet that are known: more than a tenth of the highest level."""
 _N = NUCLEOTIDE.unknown_code
+_AT_ONCE = 1 << 18
+"""Bases that are looked at before room for more is made."""
 _SHORTEST = 4
 """Bases of the shortest interval that can be masked."""
 
@@ -279,6 +281,50 @@ def _slide(codes, begin, end, size, level, linker, state, triplets, counts, inne
             break
         begin += first
     return count
+
+
+@kernel
+def _slide_through(codes, offsets, wanted, size, level, linker, built_in, state, triplets, counts, perfect, found,
+                   rows):
+    """Write rows of sequence, first base and end for each of the sequences ``wanted``; returns their number."""
+    count = 0
+    for sequence in wanted:
+        state[:] = built_in
+        first = offsets[sequence]
+        number = _slide(codes, first, offsets[sequence + 1] - 1, size, level, linker, state, triplets, counts[0],
+                        counts[1], counts[2], perfect, found)
+        for n in range(number):
+            rows[count, 0], rows[count, 1] = sequence, found[n, 0] - first
+            rows[count, 2] = found[n, 1] - first + 1
+            count += 1
+    return count
+
+
+def intervals_of_whole(codes: np.ndarray, offsets: np.ndarray, wanted: np.ndarray, level: int, window: int, linker: int,
+                       state: np.ndarray) -> np.ndarray:
+    """Low-complexity intervals, i8[m, 3] of sequence, first base and end, of many sequences as a sliding window finds
+    them in each.
+
+    Args:
+        codes: u1[n].
+        offsets: i8[k + 1] of the sequences.
+        wanted: i8[w], sequences to look at.
+        level, window, linker: as of ``dust.dust_intervals``, within their ranges.
+        state: i8[35] of the generator that draws bases for N, as each sequence begins with it.
+    """
+    codes, parts = np.ascontiguousarray(codes), [np.empty((0, 3), np.int64)]
+    lengths = (offsets[1:] - offsets[:-1])[wanted]
+    room = int(lengths.max(initial=0)) + 1
+    triplets, found = np.empty(room, np.uint8), np.empty((room, 2), np.int64)
+    counts, perfect = np.empty((3, _TRIPLETS), np.int64), np.empty((window * window, 4), np.int64)
+    # No more intervals than bases: some sequences at a time, so that there is little room for many.
+    some = np.cumsum(lengths) // _AT_ONCE
+    for part in np.split(np.arange(len(wanted)), np.flatnonzero(np.diff(some)) + 1) if len(wanted) else []:
+        rows = np.empty((int((lengths[part] + 1).sum()), 3), np.int64)
+        count = _slide_through(codes, offsets, wanted[part], window - 2, level, linker, state, state.copy(), triplets,
+                               counts, perfect, found, rows)
+        parts.append(rows[:count].copy())
+    return np.concatenate(parts)
 
 
 def intervals_by_window(codes: np.ndarray, start: int, stop: int, level: int, window: int, linker: int,

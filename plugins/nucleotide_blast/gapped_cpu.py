@@ -320,7 +320,8 @@ class GappedExtensionCpu(GappedExtension):
             rows[:, PAIR] += span[0]
             return rows, extensions
 
-        parts = run_tasks(context.threads, part, parts_by_target(bounds, context.threads, groups[:, LOW]))
+        spans = parts_by_target(bounds, context.threads, groups[:, LOW], int(around[:, :2].sum()))
+        parts = run_tasks(context.threads, part, spans)
         context.count("extended", sum(extended for _, extended in parts))
         found = np.concatenate([rows for rows, _ in parts])
         found = found[in_report_order(found)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
+from seqloom.core.distinct import ranked
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import picked_bits
@@ -147,7 +148,8 @@ def word_index(context: Context, batch: SequenceBatch, kind: str, size: int, wid
     widths = np.full(count, width, np.int32)
     if not width:
         _open_words(flags, offsets, counts)
-        widths[:] = [table_width(size, words) for words in counts.tolist()]
+        numbers, number_of = ranked(counts)
+        widths[:] = np.array([table_width(size, words) for words in numbers.tolist()], np.int32)[number_of]
     indexed = np.zeros(offsets[-1], np.bool_)
     _mark_words(codes, flags, offsets, size, widths, indexed, counts)
     word_offsets = offsets_of(counts * (1 if masks is None else len(masks)))

@@ -31,6 +31,8 @@ AT_ONCE = 8 << 20
 """Bases of a volume around whose hits is unpacked at a time, where hits come in the order of targets."""
 MOST_PARTS = 256
 """Parts into which that cuts a unit at most."""
+_WORTH_A_PART = 1 << 20
+"""Bases of queries that may be aligned from which on another part is made of them."""
 BESIDE = 64
 """Bases on either side of a stretch that are unpacked besides: vectors are read whole."""
 
@@ -289,12 +291,14 @@ def real_residues(context: Context, spans: np.ndarray) -> Around:
     return Around(residues[begin:end], begin, np.minimum(spans, end))
 
 
-def parts_by_target(bounds: np.ndarray, threads: int, low: np.ndarray) -> list[tuple[int, int]]:
+def parts_by_target(bounds: np.ndarray, threads: int, low: np.ndarray, bases: int) -> list[tuple[int, int]]:
     """``group_parts`` that are cut where the volume is long, so that what is unpacked of it needs little memory.
 
-    low: i8[g], where the target or chunk of each group begins in the volume.
+    Args:
+        low: i8[g], where the target or chunk of each group begins in the volume.
+        bases: of queries that all rows may align at most.
     """
-    parts, block = group_parts(bounds, threads), low // AT_ONCE
+    parts, block = group_parts(bounds, threads, bases / _WORTH_A_PART), low // AT_ONCE
     changes = np.flatnonzero(np.diff(block)) + 1
     if not len(changes) or len(changes) > MOST_PARTS:
         return parts

@@ -31,6 +31,8 @@ many that all of them stay in the first cache."""
 Way: TypeAlias = Literal["queries", "wide", "targets"]
 _LOOKED_UP, _PAIR = 20, 10
 """Words that are looked up in the time that one takes to be put into a table, and that a pair of equal words takes."""
+_WORTH_A_PART = 1 << 20
+"""Bases of strands from which on another part is made of them."""
 MOST_KEPT = 1 << 27
 """Bytes of tables of all targets that are kept from batch to batch of queries."""
 MOST_WORDS, _BYTES_PER_WORD = CHUNK, 28
@@ -436,7 +438,7 @@ def hits_of_query_words(threads: int, queries: QueryWords, chunks: Chunks, size:
         return all_hits(4, lambda found, at: _scan_words(width, widths, high, chunks, size, more, ahead, back, query,
                                                          keys, ranks, found, at), low)
 
-    parts = run_tasks(threads, part, even_parts(len(query.strands), threads))
+    parts = run_tasks(threads, part, even_parts(len(query.strands), threads, len(query.strands) / _WORTH_A_PART))
     found = np.concatenate([np.empty((0, 4), np.int32), *(rows for some, _ in parts for rows in some)])
     found = found[np.argsort(found[:, 3], kind="stable")]
     bounds, rows = np.searchsorted(found[:, 3], chunks.firsts), np.ascontiguousarray(found[:, :3])

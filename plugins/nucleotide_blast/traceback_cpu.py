@@ -406,8 +406,8 @@ class TracebackCpu(Traceback):
             context.advance(int(starts[-1] - starts[0]), len(records))
             return rows, counts, paths
 
-        rows, counts, paths = (list(column) for column in zip(
-            *run_tasks(context.threads, part, parts_by_target(bounds, context.threads, groups[:, LOW])), strict=True))
+        parts = parts_by_target(bounds, context.threads, groups[:, LOW], int(around[:, :2].sum()))
+        rows, counts, paths = (list(column) for column in zip(*run_tasks(context.threads, part, parts), strict=True))
         return final_records(context, np.concatenate(rows), np.concatenate(counts), Ragged.concat(paths), query_of, at,
                         minus)
 

@@ -351,8 +351,15 @@ class Extension(NamedTuple):
         return np.stack([low, np.minimum(low + CHUNK, self.first + self.targets.offsets[at + 1])], axis=1)
 
 
+_WORTH_A_PART = 1 << 15
+"""Hits from which on another part is made of them."""
 BYTES_PER_BASE = 8
 """Of the queries: the seeds of a sequence that is searched in one like it, at the strides of megablast."""
+
+
+def _parts(bounds: np.ndarray, threads: int) -> list[tuple[int, int]]:
+    """Groups of hits for each task."""
+    return group_parts(bounds, threads, int(bounds[-1]) / _WORTH_A_PART)
 
 
 class UngappedExtensionCpu(UngappedExtension):
@@ -400,7 +407,7 @@ class UngappedExtensionCpu(UngappedExtension):
             context.advance(int(starts[-1] - starts[0]), len(hits))
             return table[:count].copy()
 
-        table = np.concatenate(run_tasks(context.threads, part, group_parts(bounds, context.threads)))
+        table = np.concatenate(run_tasks(context.threads, part, _parts(bounds, context.threads)))
         own = group_starts(table[:, 0], table[:, 1], table[:, 2])
         return table[order_in_groups(table, own, [(DIAGONAL_OF, RISING), (PLACE_OF, RISING)])]
 
@@ -428,7 +435,7 @@ class UngappedExtensionCpu(UngappedExtension):
             context.advance(int(starts[-1] - starts[0]), len(records))
             return table[:count].copy()
 
-        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads)) if len(records) else []
+        parts = run_tasks(context.threads, part, _parts(bounds, context.threads)) if len(records) else []
         return np.concatenate([np.empty((0, len(COLUMNS)), np.int32), *parts])
 
     def _extension(self, context: Context) -> Extension:

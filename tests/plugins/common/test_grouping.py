@@ -1,5 +1,7 @@
 """Groups of equal rows, and their division among threads."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -33,3 +35,9 @@ def test_even_parts_are_all_rows_in_order(rows: int, threads: int) -> None:
     sizes = [last - first for first, last in parts]
     assert len(sizes) <= (1 if threads == 1 else max(16, 2 * threads))
     assert min(sizes, default=1) > 0 and max(sizes, default=0) - min(sizes, default=0) <= 1
+
+
+@pytest.mark.parametrize(("work", "parts"), [(0.0, 1), (0.9, 1), (3.2, 3), (1e9, 16), (math.inf, 16)])
+def test_no_more_parts_than_are_worth_it(work: float, parts: int) -> None:
+    assert len(even_parts(1000, 2, work)) == len(group_parts(np.arange(1001), 2, work)) == parts
+    assert len(even_parts(1000, 1, work)) == 1

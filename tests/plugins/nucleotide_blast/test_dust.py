@@ -2,12 +2,14 @@
 
 from collections import Counter
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.plugins.nucleotide_blast import dust_cpu
 from seqloom.plugins.nucleotide_blast.dust import Dust, DustOptions, _Search, dust_intervals
 from seqloom.plugins.nucleotide_blast.dust_cpu import intervals_by_definition, intervals_by_window
 
@@ -115,6 +117,27 @@ def test_the_compiled_window_equals_the_reference(text, start, level, window, li
         assert found.tolist() == slow._by_window(first, last)
     words, *pointers = slow._random.position()
     assert fast._state.tolist() == [*words.tolist(), *pointers]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(["A", "AC", "ACGT", "CAG", "N", "N" * 9, "N" * 70, "A" * 30, "R"]), max_size=12)
+             .map("".join), max_size=8),
+    st.sampled_from([2, 10, 20, 64]),
+    st.sampled_from([6, 8, 16, 64]),
+    st.sampled_from([1, 32]),
+    st.booleans(),
+)
+def test_many_sequences_at_once_have_the_intervals_of_each(texts, level, window, linker, turned):
+    with mock.patch.object(dust_cpu, "_AT_ONCE", 50):
+        found = Dust(DustOptions(level, window, linker, runs=False, turned=turned)).intervals(batch(*texts)).rows()
+    wanted = []
+    for number, text in enumerate(texts):
+        codes = NUCLEOTIDE.encode(text)
+        for a, b in dust_intervals(NUCLEOTIDE.complement[codes][::-1] if turned else codes, level, window, linker,
+                                   runs=False).tolist():
+            wanted.append((number, len(text) - b, len(text) - a) if turned else (number, a, b))
+    assert found == sorted(wanted)
 
 
 WITH_N = (
