@@ -91,9 +91,10 @@ def _scan(piece, width, masks, length, table, found, first, present):
         present: ``room_for_present``.
     """
     count, places = 0, max(0, piece.size - length + 1)
-    while first < places * len(masks):
+    behind = min(places * len(masks), piece.behind)
+    while first < behind:
         number, begin = divmod(first, places)
-        own, before, mask = min(AT_ONCE, places - begin), count, masks[number]
+        own, before, mask = min(AT_ONCE, places - begin, behind - first), count, masks[number]
         above = np.uint64(number) << np.uint64(2 * width)
         for at in range(_find_present(piece, begin, own, length, mask, above, table, present)):
             number, rank = present[0, at], present[1, at]

@@ -204,13 +204,19 @@ def eights(data: np.ndarray) -> np.ndarray:
     return np.ndarray((len(data) - 7,), np.uint64, data.data, 0, (1,))
 
 
+ALL = 1 << 62
+"""Number of a word that there isn't."""
+
+
 class Piece(NamedTuple):
-    """Neighbouring bases of a volume: u1 bits, u8 ``words`` of them, where the piece begins in these, and its bases."""
+    """Neighbouring bases of a volume: u1 bits, u8 ``words`` of them, where the piece begins in these, its bases, and a
+    word that is the first one not to be looked for."""
 
     bits: np.ndarray
     words: np.ndarray
     begin: int
     size: int
+    behind: int
 
 
 class PackedBases(NamedTuple):
@@ -233,7 +239,7 @@ class PackedBases(NamedTuple):
 
     def piece(self, first: int, last: int) -> Piece:
         """Bases from ``first`` on where they lie."""
-        return Piece(self.bits, eights(self.bits), self.first + first, last - first)
+        return Piece(self.bits, eights(self.bits), self.first + first, last - first, ALL)
 
     def unpacked(self, first: int, last: int) -> np.ndarray:
         """u1[last − first]: bases from ``first`` on."""

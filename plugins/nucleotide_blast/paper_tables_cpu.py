@@ -137,7 +137,7 @@ CHAINED = False
 def scan_in_table(piece, size, width, stride, table, query, found, first, present):
     """Kernel template: as ``scan_cpu.scan``, in a ``SmallTable``, or a ``ChainedTable`` if CHAINED."""
     count = looked_up = 0
-    places = max(0, (piece.size - width) // stride + 1)
+    places = min(max(0, (piece.size - width) // stride + 1), piece.behind)
     for begin in range(first, places, AT_ONCE):
         before, known, own = count, looked_up, min(AT_ONCE, places - begin)
         there = noted(piece.words, piece.begin + begin * stride, own, width, stride, table.bits, present[0])

@@ -18,7 +18,7 @@ from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import prefetch
 from seqloom.core.stages import Shape
 from seqloom.plugins.common.grouping import even_parts
-from seqloom.plugins.nucleotide_blast.packed_cpu import WORD, PackedBases, Piece, bases_from, eights, word_from
+from seqloom.plugins.nucleotide_blast.packed_cpu import ALL, WORD, PackedBases, Piece, bases_from, eights, word_from
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable, all_hits, may_grow, whole_word
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, WordHits, chunk_starts
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable, bit_of, rank_of, word_table
@@ -29,8 +29,9 @@ FETCHED, _ENTRIES = 64, 8
 """Words whose presence bits are fetched before the first of them is looked for, and places of each whose bases are: so
 many that all of them stay in the first cache."""
 Way: TypeAlias = Literal["queries", "wide", "targets"]
-_LOOKED_UP, _PAIR = 20, 10
-"""Words that are looked up in the time that one takes to be put into a table, and that a pair of equal words takes."""
+_LOOKED_UP, _PAIR, _ORDERED = 20, 10, 15
+"""Words that are looked up in the time that one takes to be put into a table, that a pair of equal words takes, and
+that a hit takes to be brought into the order of targets."""
 _WORTH_A_PART = 1 << 20
 """Bases of strands from which on another part is made of them."""
 MOST_KEPT = 1 << 27
@@ -189,7 +190,7 @@ def _widened(chunks, width, more, wide, numbers, back):
     """Words with ``more`` bases ahead of or behind them, where there are such, and their numbers; how many."""
     count = 0
     for chunk in range(len(chunks.sizes)):
-        piece = Piece(chunks.bits, chunks.words, chunks.begins[chunk], chunks.sizes[chunk])
+        piece = Piece(chunks.bits, chunks.words, chunks.begins[chunk], chunks.sizes[chunk], ALL)
         place = np.int64(0)
         for number in range(chunks.firsts[chunk], chunks.firsts[chunk + 1]):
             ahead, behind = words_at(piece, place, width, more)
@@ -239,7 +240,7 @@ def _scan_words(width, widths, high, chunks, size, more, ahead, back, query, key
                 for entry in range(first, last):
                     word = np.int64(back.entries[entry] if side else ahead.entries[entry])
                     chunk = _chunk_of(chunks, word)
-                    piece = Piece(chunks.bits, chunks.words, chunks.begins[chunk], chunks.sizes[chunk])
+                    piece = Piece(chunks.bits, chunks.words, chunks.begins[chunk], chunks.sizes[chunk], ALL)
                     target = (word - chunks.firsts[chunk]) * chunks.stride
                     if side and keys[0, at] >= 0 and (
                             keys[0, at] & (np.int64(1) << 2 * more) - 1
@@ -526,11 +527,11 @@ def cheapest(words: int, of_targets: int, tables: int, width: int, size: int, sh
 
     share: of all that is searched, which tables of queries are made once for.
     """
-    more, pairs = wider_by(width, size), words * of_targets / 4**width
+    more, pairs, hits = wider_by(width, size), words * of_targets / 4**width, words * of_targets / 4**size
     sides, fewer = (2 if more else 1), pairs / 4**more
     work: dict[Way, float] = {
         "queries": share * _LOOKED_UP * words + of_targets + _PAIR * pairs,
-        "targets": sides * (_LOOKED_UP * of_targets + tables * words + _PAIR * fewer)}
+        "targets": sides * (_LOOKED_UP * of_targets + tables * words + _PAIR * fewer) + _ORDERED * hits}
     if more:
         work["wide"] = sides * (share * _LOOKED_UP * words + of_targets + _PAIR * fewer)
     return min(work, key=lambda way: work[way])

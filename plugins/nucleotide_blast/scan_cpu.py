@@ -195,7 +195,7 @@ def noted(words, first, count, width, stride, bits, present):
 def scan_whole(piece, width, stride, table, found, first, present):
     """As ``scan``, of words that needn't be extended."""
     count = 0
-    places = max(0, (piece.size - width) // stride + 1)
+    places = min(max(0, (piece.size - width) // stride + 1), piece.behind)
     for begin in range(first, places, AT_ONCE):
         before, own = count, min(AT_ONCE, places - begin)
         for at in range(_find_present(piece, begin, own, width, stride, table, present)):
@@ -221,7 +221,7 @@ def scan(piece, size, width, stride, table, query, found, first, present):
         present: ``room_for_present``.
     """
     count = looked_up = 0
-    places = max(0, (piece.size - width) // stride + 1)
+    places = min(max(0, (piece.size - width) // stride + 1), piece.behind)
     for begin in range(first, places, AT_ONCE):
         before, known, own = count, looked_up, min(AT_ONCE, places - begin)
         for at in range(_find_present(piece, begin, own, width, stride, table, present)):

@@ -17,8 +17,9 @@ from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.grouping import even_parts
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
-from seqloom.plugins.nucleotide_blast.packed_cpu import Piece, packed_bases
+from seqloom.plugins.nucleotide_blast.packed_cpu import ALL, Piece, packed_bases
 from seqloom.plugins.nucleotide_blast.paper_tables_cpu import ChainedTable, SmallTable, as_tuple
 from seqloom.plugins.nucleotide_blast.paper_tables_cpu import scanner as scan_in
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import table_of
@@ -57,6 +58,8 @@ from seqloom.plugins.nucleotide_blast.wide_words_cpu import room_for_wide, scan_
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable
 
 BYTES_PER_ROW = 12
+_WORTH_A_PART, _PARTS_PER_THREAD = 1 << 16, 8
+"""Words of a chunk from which on another part is made of it, and parts of a unit for each thread."""
 
 Tables: TypeAlias = tuple[WordTable, WordTable]
 AnyTable: TypeAlias = WordTable | SmallTable | ChainedTable
@@ -107,18 +110,35 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
                 ("table", width), partial(own.table, query.begins, kinds(width)))
             look_up = partial(_scan, scanner(width, stride, table), table, query)
 
-        def look(at: int, look_up: Callable = look_up) -> tuple[list[np.ndarray], int]:
-            piece = bases.piece(*spans[at].tolist())
-            context.advance(piece.size, len(of_widths) * targets.total_residues)
-            return all_hits(3, partial(look_up, piece))
+        def look(part: tuple[int, int, int], look_up: Callable = look_up) -> tuple[int, list[np.ndarray], int]:
+            at, first, behind = part
+            piece = bases.piece(*spans[at].tolist())._replace(behind=behind)
+            if behind == ALL:
+                context.advance(piece.size, len(of_widths) * targets.total_residues)
+            return at, *all_hits(3, partial(look_up, piece), first)
 
-        for at, (more, looked_up) in enumerate(run_tasks(context.threads, look, range(len(work)))):
+        words = (spans[:, 1] - spans[:, 0]) // stride * (kinds(width) // 4**width)
+        for at, more, looked_up in run_tasks(context.threads, look, parts_of_chunks(words, context.threads)):
             found[at] += more
             context.count("table_hits", looked_up)
     chunks_of = np.stack([targets.ordinals[work[:, 0]], work[:, 1]], axis=1)
     hits = scanned(Places(query.begins, query.blocks), found, chunks_of)
     make = ScannedSeeds(hits, query.begins, length, queries.ordinals, follow)
     return Seeds.later(len(hits.hits), make, (CHUNK_COLUMN, SHIFT_COLUMN))
+
+
+def parts_of_chunks(words: np.ndarray, threads: int) -> list[tuple[int, int, int]]:
+    """Chunks for each task: its number, its first word and the one behind its last: a few chunks in several parts.
+
+    Args:
+        words: i8[c], how many words of chunks are looked for, about.
+    """
+    several = 1 if threads == 1 else _PARTS_PER_THREAD * threads // max(1, len(words))
+    parts = []
+    for chunk, count in enumerate(words.tolist()):
+        cuts = [first for first, _ in even_parts(count, threads, min(several, count / _WORTH_A_PART))] or [0]
+        parts += [(chunk, first, behind) for first, behind in zip(cuts, [*cuts[1:], ALL], strict=True)]
+    return parts
 
 
 def _scan(scanner: Scan, table: AnyTable, query: QueryTable, piece: Piece, found: np.ndarray, first: int

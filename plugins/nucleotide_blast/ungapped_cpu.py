@@ -362,6 +362,16 @@ def _parts(bounds: np.ndarray, threads: int) -> list[tuple[int, int]]:
     return group_parts(bounds, threads, int(bounds[-1]) / _WORTH_A_PART)
 
 
+def _shared_parts(bounds: np.ndarray, threads: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Groups of hits for each task, and its share of their diagonals (``extend_scanned``): where there are few large
+    groups, one task has some of the diagonals of one of them."""
+    parts = _parts(bounds, threads)
+    several = 1 << (-(-threads // max(1, len(parts))) - 1).bit_length()
+    return [(part, (own, shares - 1)) for part in parts
+            for shares in [several if int(np.diff(bounds[list(part)])[0]) > several * _WORTH_A_PART
+                           and part[1] - part[0] == 1 else 1] for own in range(shares)]
+
+
 class UngappedExtensionCpu(UngappedExtension):
     __doc__ = UngappedExtension.__doc__
     backend = "cpu"
@@ -396,18 +406,20 @@ class UngappedExtensionCpu(UngappedExtension):
         numbers = np.column_stack([context.queries.ordinals[places], chunks[groups[:, 1]]]).astype(np.int64)
         spans, words = extension.spans(numbers), eights(extension.bits)
 
-        def part(some: tuple[int, int]) -> np.ndarray:
-            own, starts = slice(*some), bounds[some[0] : some[1] + 1]
+        def part(some: tuple[tuple[int, int], tuple[int, int]]) -> np.ndarray:
+            (first, last), share = some
+            own, starts = slice(first, last), bounds[first : last + 1]
             table = np.empty((int(starts[-1] - starts[0]), PLACE_OF + 1), np.int32)
             explored, keys = (np.empty(most, np.int32) for most in sizes[own].max(axis=0).tolist())
             count = extend_scanned(
                 extension.rules, extension.strands, extension.groups, extension.begins, extension.bits, words,
                 spans[own], hits, starts, places[own], numbers[own], extension.limits, window,
-                make.unsorted.length, sizes[own], explored, keys, table)
-            context.advance(int(starts[-1] - starts[0]), len(hits))
+                make.unsorted.length, share, sizes[own], explored, keys, table)
+            if not share[0]:
+                context.advance(int(starts[-1] - starts[0]), len(hits))
             return table[:count].copy()
 
-        table = np.concatenate(run_tasks(context.threads, part, _parts(bounds, context.threads)))
+        table = np.concatenate(run_tasks(context.threads, part, _shared_parts(bounds, context.threads)))
         own = group_starts(table[:, 0], table[:, 1], table[:, 2])
         return table[order_in_groups(table, own, [(DIAGONAL_OF, RISING), (PLACE_OF, RISING)])]
 

@@ -42,13 +42,16 @@ def _cell_of(keys, mask, diagonal):
 
 @kernel
 def _extend_in_turn(rules, query, groups, bits, words, low, width, hits, before, limits, window, length, numbers,
-                    mask, explored, keys, table, count):
+                    share, mask, explored, keys, table, count):
     """``ungapped_cpu._extend_group`` of hits as a scan finds them; returns the number of rows.
 
-    before: what places count from. mask, explored, keys: see ``_cell_of`` and ``extend_scanned``; keys may be None.
+    before: what places count from. share: see ``extend_scanned``, as ``mask``, ``explored`` and ``keys``, which may be
+    None.
     """
-    size = (len(query) - 2) // 2
+    size, (own, others) = (len(query) - 2) // 2, share
     for at in range(len(hits)):
+        if others and (np.int64(hits[at, OPPOSITE]) - np.int64(hits[at, PLACE]) + before) & others != own:
+            continue
         if at + AHEAD < len(hits):
             q = np.int64(hits[at + AHEAD, PLACE]) - before
             prefetch(groups, group_place(len(query) - 1, q) >> 3)  # which counts elements of eight bytes side by side
@@ -82,13 +85,14 @@ def _extend_in_turn(rules, query, groups, bits, words, low, width, hits, before,
 
 @kernel
 def extend_scanned(rules, strands, groups, begins, bits, words, spans, hits, bounds, places, numbers, limits, window,
-                    length, sizes, explored, keys, table):
+                    length, share, sizes, explored, keys, table):
     """``_extend_in_turn`` of every query and chunk; returns the number of segments.
 
     Rows of ``table`` have the diagonal and the place of the hit behind their columns.
 
     Args:
         groups: ``grouped_strands``. words: ``eights`` of the bits.
+        share: of all diagonals, as two numbers: the last bits of those that are looked at, and a mask of these bits.
         sizes: i8[g, 2], how many cells each query and chunk takes of ``explored``, and of ``keys``: as many or none.
         explored: i4, of diagonals: twice how far the last hit there was explored, and 1 if it was saved. Without keys
             there are more cells than twice the bases of the query and ``window``: what hits of another diagonal with
@@ -105,12 +109,12 @@ def extend_scanned(rules, strands, groups, begins, bits, words, spans, hits, bou
         if sizes[group, 1]:
             keys[:cells] = _NONE
             count = _extend_in_turn(rules, query, of_query, bits, words, low, width, hits[some], before,
-                                    limits[place], window, length, numbers[group], cells - 1, explored, keys, table,
-                                    count)
+                                    limits[place], window, length, numbers[group], share, cells - 1, explored, keys,
+                                    table, count)
         else:
             count = _extend_in_turn(rules, query, of_query, bits, words, low, width, hits[some], before,
-                                    limits[place], window, length, numbers[group], cells - 1, explored, None, table,
-                                    count)
+                                    limits[place], window, length, numbers[group], share, cells - 1, explored, None,
+                                    table, count)
     return count
 
 

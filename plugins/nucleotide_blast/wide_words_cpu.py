@@ -110,7 +110,7 @@ def scan_wide(piece, size, width, more, stride, ahead, back, query, found, first
     present, pairs: ``room_for_wide``.
     """
     count = looked_up = 0
-    places = max(0, (piece.size - width) // stride + 1)
+    places = min(max(0, (piece.size - width) // stride + 1), piece.behind)
     for begin in range(first, places, AT_ONCE):
         before, known, own = count, looked_up, min(AT_ONCE, places - begin)
         waiting = 0

@@ -3,11 +3,14 @@
 import importlib
 import pkgutil
 import random
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seqloom import search
 from seqloom.core.context import Context, SearchSpace
 from seqloom.core.engine.masking import Maskers, Searching
 from seqloom.core.engine.runner import Runner
@@ -16,7 +19,16 @@ from seqloom.core.records import Records
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import IndexStage
 from seqloom.installed import registry
-from seqloom.plugins.nucleotide_blast import query_words_cpu, scan_cpu, seed_cpu, seed_reference, wide_words_cpu
+from seqloom.plugins.nucleotide_blast import (
+    query_words_cpu,
+    scan_cpu,
+    seed_cpu,
+    seed_reference,
+    ungapped_cpu,
+    wide_words_cpu,
+)
+from seqloom.plugins.nucleotide_blast.packed_cpu import ALL
+from seqloom.queries import load_queries
 from seqloom.testing import assert_same_records
 
 from tests.plugins.nucleotide_blast.sequences import (
@@ -205,3 +217,33 @@ def test_tables_of_targets_are_made_once_if_small(most, monkeypatch):
     monkeypatch.setattr(seed_cpu, "hits_of_query_words", lambda *given: used.append(given) or use(*given))
     compare("megablast", *homologues(7), {"word_size": 20})
     assert used and len(made) == (len(used) * 2 // 3 if most else len(used))  # two of three searches share an index
+
+
+@pytest.mark.parametrize(("words", "threads", "parts"), [
+    ([1000], 4, 1), ([1 << 20], 1, 1), ([1 << 20], 2, 16), ([1 << 20, 0, 5], 2, 7), ([1 << 17], 2, 2), ([0], 2, 1)])
+def test_few_chunks_are_scanned_in_parts(words: list[int], threads: int, parts: int) -> None:
+    found = seed_cpu.parts_of_chunks(np.array(words), threads)
+    assert len(found) == parts
+    for chunk, count in enumerate(words):
+        own = [(first, behind) for at, first, behind in found if at == chunk]
+        assert own[0][0] == 0 and own[-1][1] == ALL and own[-1][0] <= count
+        assert all(behind == first for (_, behind), (first, _) in pairwise(own))
+
+
+@pytest.mark.parametrize(("task", "stages"), [
+    ("blastn", []), ("megablast", []), ("dc-megablast", []), ("blastn", ["index.words=small-word-table"]),
+    ("megablast", ["index.words=megablast-word-table"])])
+@pytest.mark.parametrize("way", ["queries", "wide"])
+def test_parts_of_chunks_change_no_row(task: str, stages: list[str], way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = random.Random(3)
+    bases = "".join(generator.choices("ACGT", k=6000))
+    queries = {"q": bases[500:4500]}
+    targets = load_queries("nucleotide", {"t": bases, "u": bases[3000:] + bases[:100]}, "error", None)
+    monkeypatch.setattr(seed_cpu, "cheapest", lambda *_: way if task == "megablast" else "queries")
+    found = []
+    for worth in (1 << 20, 7):
+        monkeypatch.setattr(seed_cpu, "_WORTH_A_PART", worth)
+        monkeypatch.setattr(ungapped_cpu, "_WORTH_A_PART", worth)
+        run = search(task, queries, targets, store=False, threads=2, stages=stages, backend="cpu")
+        found.append(run.alignments.to_pylist())
+    assert found[0] == found[1] != []
