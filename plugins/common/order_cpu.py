@@ -1,7 +1,8 @@
 """Sorting the rows of many groups, compiled: most groups are small, and one pass over all of them does.
 
 Sorting a table by columns takes a pass over everything for each column; here two rows are compared by the columns that
-it takes to tell them apart, which is mostly the first.
+it takes to tell them apart, which is mostly the first. Of a large group as many columns as fit are made one number
+first, by which numpy sorts, so that no two rows far from each other have to be fetched to be compared.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ import numpy as np
 from seqloom.core.kernels.jit import kernel
 
 RISING, FALLING = 1, -1
+LARGE, _KEY_BITS = 1 << 13, 62
+"""Rows of a large group; bits of a number that is sorted by."""
 RUN = 12
 """Rows that are sorted by inserting one after another; longer groups are merged from such runs."""
 
@@ -63,5 +66,35 @@ def order_in_groups(rows: np.ndarray, bounds: np.ndarray, by: Sequence[tuple[int
     """
     columns, signs = (np.array(values, np.int64) for values in zip(*by, strict=True))
     order, spare = np.empty((2, len(rows)), np.int64)
-    sort_groups(rows, bounds, columns, signs, order, spare)
+    behind = 0  # groups that are done
+    for group in np.flatnonzero(np.diff(bounds) > LARGE).tolist():
+        sort_groups(rows, bounds[behind : group + 1], columns, signs, order, spare)
+        first, last = bounds[group : group + 2].tolist()
+        order[first:last] = first + _order_of_many(rows[first:last], by)
+        behind = group + 1
+    sort_groups(rows, bounds[behind:], columns, signs, order, spare)
+    return order
+
+
+def _order_of_many(rows: np.ndarray, by: Sequence[tuple[int, int]]) -> np.ndarray:
+    """``order_in_groups`` of one large group."""
+    key, bits, taken = np.zeros(len(rows), np.int64), 0, 0
+    for column, sign in by:
+        values = rows[:, column].astype(np.int64)
+        least, most = int(values.min()), int(values.max())
+        bits += (most - least).bit_length()
+        if bits > _KEY_BITS:
+            break
+        key <<= (most - least).bit_length()
+        key += values - least if sign == RISING else most - values
+        taken += 1
+    if not taken:  # numbers far apart
+        columns, signs = (np.array(values, np.int64) for values in zip(*by, strict=True))
+        order, spare = np.empty((2, len(rows)), np.int64)
+        sort_groups(rows, np.array([0, len(rows)]), columns, signs, order, spare)
+        return order
+    order = np.argsort(key, kind="stable")
+    if taken < len(by):
+        alike = np.flatnonzero(np.diff(key[order], prepend=key[order[0]] - 1, append=key[order[-1]] + 1))
+        order = order[order_in_groups(rows[order], alike, by[taken:])]
     return order
