@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -523,6 +524,13 @@ def _waiting(made: Standby) -> list[int]:
     return [number for number in found if made.waits(number) and state(number) == "S"]
 
 
+def _spare(made: Standby) -> int:
+    """The one that waits, when there is one."""
+    found = list[int]()
+    until(lambda: found.extend(_waiting(made)) or found)
+    return found[-1]
+
+
 def _parent(place: Path) -> int:
     try:
         return int((place / "stat").read_text().rpartition(")")[2].split()[1])
@@ -536,17 +544,20 @@ def test_a_child_waits_for_the_next_command_and_ends_with_the_process(runtime: P
 
     def carried_out_by_it() -> bool:
         """It need not be: one that has learned what the command before wrote to may just have taken its place."""
-        until(lambda: _waiting(made))
-        [spare] = _waiting(made)
+        spare = _spare(made)
         return bool(json.loads(made.here("reveal", cwd=place).stdout)["process"] == spare)
+
+    def replaced() -> bool:
+        """Whether one that was killed has been, unless another one had taken its place before."""
+        spare = _spare(made)
+        with suppress(ProcessLookupError):
+            os.kill(spare, signal.SIGKILL)
+        return _spare(made) != spare
 
     try:
         until(carried_out_by_it)
-        until(lambda: _waiting(made))
-        [spare] = _waiting(made)
-        os.kill(spare, signal.SIGKILL)
-        until(lambda: _waiting(made) not in ([], [spare]))
-        [spare] = _waiting(made)
+        until(replaced)
+        spare = _spare(made)
         made.kill()
         until(lambda: gone(spare))
     finally:
