@@ -10,9 +10,8 @@ from contextlib import suppress
 from typing import NoReturn
 
 from . import standby
+from .standby import INTERRUPTED
 
-INTERRUPTED = 130
-"""Exit status after Ctrl-C."""
 leave: Callable[[int], NoReturn] = os._exit
 """Ends the process when a command line has been carried out."""
 

@@ -17,6 +17,7 @@ from typer.main import get_command
 from .helping import PlainGroup, group, print_version
 from .output import say, tidied_up
 from .pipelines_table import BUILT_IN
+from .standby import INTERRUPTED
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Search": {
@@ -47,7 +48,6 @@ SECTIONS: dict[str, dict[str, str]] = {
 }
 MODULES = {name: name for name in ("db", "index", "mask", "sort", "runs", "sql", "export", "report", "plot", "serve",
                                    "pipelines", "plugins", "doctor", "demo")} | {"standby": "standby.commands"}
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 

@@ -1,7 +1,8 @@
 """A process that has imported what commands need and waits for them; each is carried out by a child that it forks.
 
-``client.py`` is the side of the ordinary command, which hands its command line over; ``process.py`` the process that
-waits; ``commands.py`` starts and stops it. They talk through a Unix socket that keeps records apart (SOCK_SEQPACKET):
+``client.py`` is the side of the ordinary command, which hands its command line over, and of the one that is put in
+front of it; ``process.py`` the process that waits; ``child.py`` what it forks, one before the next command comes;
+``commands.py`` starts and stops it. They talk through a Unix socket that keeps records apart (SOCK_SEQPACKET):
 
 1. The client sends a dict, by ``marshal``. With ``ask`` "status" or "stop" it gets one back. Else it is a command:
    ``same``: what has to be equal on both sides (``client.sameness``);
@@ -13,13 +14,16 @@ waits; ``commands.py`` starts and stops it. They talk through a Unix socket that
    been done: the client carries out the command itself.
 3. The client sends the number of each signal that it gets, a byte; if it goes away the child gets SIGTERM. When the
    child has been stopped, the client gets ``STOPPED`` and stops too.
-4. The process sends the child's status as ``os.waitpid`` gives it, four bytes. If it dies, its children get
+4. The child sends its status as ``os.waitpid`` gives it, four bytes; if it can't, since a signal ended it, the process
+   does. If the process dies, its children get
    SIGTERM, and the client sees the end of the records when both are gone.
 """
 
 import os
 import sys
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
 BEGUN, REFUSED, STOPPED = b"y", b"n", b"s"
 LARGEST = 1 << 18
 """Bytes of a record, at most; the system allows a bit less."""

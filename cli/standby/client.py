@@ -9,7 +9,7 @@ import marshal
 import os
 import sys
 
-from . import BEGUN, EARLY, LARGEST, STOPPED, address, in_sight, trusted
+from . import BEGUN, EARLY, INTERRUPTED, LARGEST, STOPPED, address, in_sight, trusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ OWN_PROCESS = ("standby", "serve", "doctor")
 """Commands that start processes or look at their own: they are never handed over. Neither are those of a cluster."""
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT,
              signal.SIGWINCH, signal.SIGUSR1, signal.SIGUSR2)
-INTERRUPTED = 130
-"""Exit status after Ctrl-C."""
 _READ_EARLY = ("PYTHON", "NUMBA", "NUMPY", "NPY_", "CUDA", "NVIDIA", "SEQLOOM_JIT", "SEQLOOM_SIMD", "SEQLOOM_COPY",
                "SEQLOOM_DPX", "OPENBLAS", "GOTO", "OMP_", "KMP_", "MKL_", "BLIS_", "LD_", "MALLOC_", "GLIBC_", "LLVM",
                "DUCKDB", "LANG", "LC_", "TZ", "SLURM_JOB", "PBS_JOB", "LSB_JOB", "JOB_ID")

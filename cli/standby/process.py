@@ -57,7 +57,7 @@ class Process:
         self._code = code_stamp(self._places)
         self._waiting: dict[int, socket.socket] = {}  # connections by descriptor
         self._children: dict[int, int] = {}  # processes by the descriptor of their connection
-        self._heard, self._hears = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # of kernels
+        self._heard, self._hears = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # of kernels and pages
         self._spare: Spare | None = None
         self._written = b""
         self._known: set[bytes] = set()
@@ -108,7 +108,7 @@ class Process:
                     os.unlink(self._path)
 
     def _end(self, *_: object) -> NoReturn:
-        """End at once, and with it all children (``_become``)."""
+        """End at once, and with it all children (``child.py``)."""
         self.close()
         os._exit(0)
 

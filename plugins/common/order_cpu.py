@@ -64,16 +64,20 @@ def order_in_groups(rows: np.ndarray, bounds: np.ndarray, by: Sequence[tuple[int
         bounds: i8[g + 1] of ``group_starts``.
         by: columns, the foremost first, each ``RISING`` or ``FALLING``.
     """
-    columns, signs = (np.array(values, np.int64) for values in zip(*by, strict=True))
-    order, spare = np.empty((2, len(rows)), np.int64)
-    behind = 0  # groups that are done
+    order, behind = np.empty(len(rows), np.int64), 0  # groups that are done
     for group in np.flatnonzero(np.diff(bounds) > LARGE).tolist():
-        sort_groups(rows, bounds[behind : group + 1], columns, signs, order, spare)
+        _compare(rows, bounds[behind : group + 1], by, order)
         first, last = bounds[group : group + 2].tolist()
         order[first:last] = first + _order_of_many(rows[first:last], by)
         behind = group + 1
-    sort_groups(rows, bounds[behind:], columns, signs, order, spare)
+    _compare(rows, bounds[behind:], by, order)
     return order
+
+
+def _compare(rows: np.ndarray, bounds: np.ndarray, by: Sequence[tuple[int, int]], order: np.ndarray) -> None:
+    """Write the ``order_in_groups`` of some groups."""
+    columns, signs = (np.array(values, np.int64) for values in zip(*by, strict=True))
+    sort_groups(rows, bounds, columns, signs, order, np.empty(len(rows), np.int64))
 
 
 def _order_of_many(rows: np.ndarray, by: Sequence[tuple[int, int]]) -> np.ndarray:
@@ -89,9 +93,8 @@ def _order_of_many(rows: np.ndarray, by: Sequence[tuple[int, int]]) -> np.ndarra
         key += values - least if sign == RISING else most - values
         taken += 1
     if not taken:  # numbers far apart
-        columns, signs = (np.array(values, np.int64) for values in zip(*by, strict=True))
-        order, spare = np.empty((2, len(rows)), np.int64)
-        sort_groups(rows, np.array([0, len(rows)]), columns, signs, order, spare)
+        order = np.empty(len(rows), np.int64)
+        _compare(rows, np.array([0, len(rows)]), by, order)
         return order
     order = np.argsort(key, kind="stable")
     if taken < len(by):

@@ -77,7 +77,7 @@ class Dust(Masker):
             rows.append(intervals_of_whole(codes, offsets, wanted, level, window, linker, _random_state()))
         for sequence in np.flatnonzero(alone).tolist():
             found = dust_intervals(codes[slice(*offsets[sequence : sequence + 2])], chosen.level, chosen.window,
-                                   chosen.linker, chosen.runs)
+                                   chosen.linker)
             rows.append(np.column_stack([np.full(len(found), sequence), found]))
         table = np.concatenate(rows)
         if chosen.turned:

@@ -237,9 +237,9 @@ class PackedBases(NamedTuple):
         _moved(self.bits, self.first, bits[: -(-self.size // 4)])
         return bits
 
-    def piece(self, first: int, last: int) -> Piece:
+    def piece(self, first: int, last: int, behind: int = ALL) -> Piece:
         """Bases from ``first`` on where they lie."""
-        return Piece(self.bits, eights(self.bits), self.first + first, last - first, ALL)
+        return Piece(self.bits, eights(self.bits), self.first + first, last - first, behind)
 
     def unpacked(self, first: int, last: int) -> np.ndarray:
         """u1[last − first]: bases from ``first`` on."""

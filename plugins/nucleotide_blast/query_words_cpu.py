@@ -18,6 +18,7 @@ from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import prefetch
 from seqloom.core.stages import Shape
 from seqloom.plugins.common.grouping import even_parts
+from seqloom.plugins.nucleotide_blast.hits_by_word_cpu import by_word
 from seqloom.plugins.nucleotide_blast.packed_cpu import ALL, WORD, PackedBases, Piece, bases_from, eights, word_from
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable, all_hits, may_grow, whole_word
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, WordHits, chunk_starts
@@ -36,8 +37,6 @@ _WORTH_A_PART = 1 << 20
 """Bases of strands from which on another part is made of them."""
 MOST_KEPT = 1 << 27
 """Bytes of tables of all targets that are kept from batch to batch of queries."""
-_FEW, _BUCKET_BITS = 4, 8
-"""Words of targets for each hit from which on hits are sorted by comparing them; bits of the number of a bucket."""
 MOST_WORDS, _BYTES_PER_WORD = CHUNK, 28
 """Words of targets in a table that is made for one batch, unless a single chunk has more, and what each takes then: a
 word, wider ones and their numbers, starts and entries."""
@@ -152,6 +151,17 @@ def _bases_at(bases, words, place, count):
 
 
 @inline
+def _widened_by(word, after, before, width, more):
+    """A word with the ``more`` bases after it, and with those before it; −1 where there are none of these."""
+    ahead, back = np.int64(-1), np.int64(-1)
+    if after >= 0:
+        ahead = word << 2 * more | after
+    if before >= 0:
+        back = before << 2 * width | word
+    return ahead, back
+
+
+@inline
 def words_at(piece, place, width, more):
     """The words at a place of a piece with ``more`` bases ahead of and behind it; −1 where there are less."""
     begin = place - more
@@ -161,12 +171,7 @@ def words_at(piece, place, width, more):
         return np.int64(bases << np.uint64(2 * more) >> down), np.int64(bases >> down)
     word = np.int64(word_from(piece.words, piece.begin + place, width))
     after, before = _bases_of(piece, place + width, more), _bases_of(piece, begin, more)
-    ahead, back = np.int64(-1), np.int64(-1)
-    if after >= 0:
-        ahead = word << 2 * more | after
-    if before >= 0:
-        back = before << 2 * width | word
-    return ahead, back
+    return _widened_by(word, after, before, width, more)
 
 
 @inline
@@ -177,12 +182,7 @@ def query_words_at(query, place, width, more):
         word = word << 2 | query.strands[place + k]
     after = _bases_at(query.strands, query.eights, place + width, more)
     before = _bases_at(query.strands, query.eights, place - more, more)
-    ahead, back = np.int64(-1), np.int64(-1)
-    if after >= 0:
-        ahead = word << 2 * more | after
-    if before >= 0:
-        back = before << 2 * width | word
-    return ahead, back
+    return _widened_by(word, after, before, width, more)
 
 
 @kernel
@@ -442,83 +442,8 @@ def hits_of_query_words(threads: int, queries: QueryWords, chunks: Chunks, size:
                                                          keys, ranks, found, at), low)
 
     parts = run_tasks(threads, part, even_parts(len(query.strands), threads, len(query.strands) / _WORTH_A_PART))
-    rows, bounds = by_word(threads, [rows for some, _ in parts for rows in some], chunks)
+    rows, bounds = by_word(threads, [rows for some, _ in parts for rows in some], chunks.firsts)
     return [rows[a:b] for a, b in pairwise(bounds.tolist())], sum(looked_up for _, looked_up in parts)
-
-
-@kernel
-def _count_in_buckets(rows, shift, counts):
-    """Add to the counts of buckets, of 2^``shift`` words each, those of rows with their words."""
-    for row in range(len(rows)):
-        counts[rows[row, 3] >> shift] += 1
-
-
-@kernel
-def _put_in_buckets(rows, shift, places, bucketed):
-    """Write rows to the places of their buckets, which go on."""
-    for row in range(len(rows)):
-        bucket = rows[row, 3] >> shift
-        place = places[bucket]
-        places[bucket] = place + 1
-        for column in range(4):
-            bucketed[place, column] = rows[row, column]
-
-
-@kernel
-def _put_by_word(rows, word, begin, ends, ordered):
-    """Write three columns of a bucket's rows in the order of their words, which are numbered from ``word`` on, from
-    ``begin`` on; ``ends`` is 0 of each word, then the place behind its rows."""
-    for row in range(len(rows)):
-        ends[rows[row, 3] - word] += 1
-    place = begin
-    for n in range(len(ends)):
-        ends[n], place = place, place + ends[n]
-    for row in range(len(rows)):
-        place = ends[rows[row, 3] - word]
-        ends[rows[row, 3] - word] = place + 1
-        for column in range(3):
-            ordered[place, column] = rows[row, column]
-
-
-def by_word(threads: int, parts: list[np.ndarray], chunks: Chunks) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of hits, i4[n, 3], in the order of the words of chunks and as they come, and i8[c + 1], where each chunk's
-    begin.
-
-    Args:
-        parts: i4[k, 4], with the number of the word in the fourth column.
-    """
-    count = sum(map(len, parts))
-    if _FEW * count < chunks.total:
-        found = np.concatenate([np.empty((0, 4), np.int32), *parts])
-        found = found[np.argsort(found[:, 3], kind="stable")]
-        return np.ascontiguousarray(found[:, :3]), np.searchsorted(found[:, 3], chunks.firsts)
-    # What belongs together comes together first, so that the rows of a bucket stay in the caches.
-    shift = max(0, int(chunks.total - 1).bit_length() - _BUCKET_BITS)
-    of_threads = [parts[first:last] for first, last in even_parts(len(parts), threads, threads)]
-    places = np.zeros((len(of_threads), ((chunks.total - 1) >> shift) + 1), np.int64)
-    bucketed, ordered = np.empty((count, 4), np.int32), np.empty((count, 3), np.int32)
-    ends = np.zeros(chunks.total, np.int64)
-
-    def counted(number: int) -> None:
-        for rows in of_threads[number]:
-            _count_in_buckets(rows, shift, places[number])
-
-    def put(number: int) -> None:
-        for rows in of_threads[number]:
-            _put_in_buckets(rows, shift, places[number], bucketed)
-
-    def put_by_word(buckets: tuple[int, int]) -> None:
-        for bucket in range(*buckets):
-            begin, end = begins[bucket : bucket + 2].tolist()
-            first = bucket << shift
-            _put_by_word(bucketed[begin:end], first, begin, ends[first : first + (1 << shift)], ordered)
-
-    run_tasks(threads, counted, range(len(of_threads)))
-    begins = np.concatenate([[0], np.cumsum(places.sum(axis=0))])
-    places[:] = begins[:-1] + np.cumsum(places, axis=0) - places
-    run_tasks(threads, put, range(len(of_threads)))
-    run_tasks(threads, put_by_word, even_parts(len(begins) - 1, threads))
-    return ordered, np.concatenate([[0], ends])[chunks.firsts]
 
 
 def cheapest(words: int, of_targets: int, tables: int, width: int, size: int, share: float) -> Way:

@@ -112,7 +112,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
 
         def look(part: tuple[int, int, int], look_up: Callable = look_up) -> tuple[int, list[np.ndarray], int]:
             at, first, behind = part
-            piece = bases.piece(*spans[at].tolist())._replace(behind=behind)
+            piece = bases.piece(*spans[at].tolist(), behind)
             if behind == ALL:
                 context.advance(piece.size, len(of_widths) * targets.total_residues)
             return at, *all_hits(3, partial(look_up, piece), first)
@@ -133,7 +133,9 @@ def parts_of_chunks(words: np.ndarray, threads: int) -> list[tuple[int, int, int
     Args:
         words: i8[c], how many words of chunks are looked for, about.
     """
-    several = 1 if threads == 1 else _PARTS_PER_THREAD * threads // max(1, len(words))
+    several = _PARTS_PER_THREAD * threads // max(1, len(words)) if threads > 1 else 1
+    if several < 2:
+        return [(chunk, 0, ALL) for chunk in range(len(words))]
     parts = []
     for chunk, count in enumerate(words.tolist()):
         cuts = [first for first, _ in even_parts(count, threads, min(several, count / _WORTH_A_PART))] or [0]

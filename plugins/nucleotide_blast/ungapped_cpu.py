@@ -365,11 +365,13 @@ def _parts(bounds: np.ndarray, threads: int) -> list[tuple[int, int]]:
 def _shared_parts(bounds: np.ndarray, threads: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Groups of hits for each task, and its share of their diagonals (``extend_scanned``): where there are few large
     groups, one task has some of the diagonals of one of them."""
-    parts = _parts(bounds, threads)
+    parts, shared = _parts(bounds, threads), []
     several = 1 << (-(-threads // max(1, len(parts))) - 1).bit_length()
-    return [(part, (own, shares - 1)) for part in parts
-            for shares in [several if int(np.diff(bounds[list(part)])[0]) > several * _WORTH_A_PART
-                           and part[1] - part[0] == 1 else 1] for own in range(shares)]
+    for first, last in parts:
+        worth_it = last - first == 1 and bounds[last] - bounds[first] > several * _WORTH_A_PART
+        shares = several if worth_it else 1
+        shared += [((first, last), (own, shares - 1)) for own in range(shares)]
+    return shared
 
 
 class UngappedExtensionCpu(UngappedExtension):
