@@ -112,7 +112,8 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
 
         def look(part: tuple[int, int, int], look_up: Callable = look_up) -> tuple[int, list[np.ndarray], int]:
             at, first, behind = part
-            piece = bases.piece(*spans[at].tolist(), behind)
+            low, high = spans[at].tolist()
+            piece = bases.piece(low, high, behind)
             if behind == ALL:
                 context.advance(piece.size, len(of_widths) * targets.total_residues)
             return at, *all_hits(3, partial(look_up, piece), first)
