@@ -82,7 +82,8 @@ def _compare(rows: np.ndarray, bounds: np.ndarray, by: Sequence[tuple[int, int]]
 
 def _order_of_many(rows: np.ndarray, by: Sequence[tuple[int, int]]) -> np.ndarray:
     """``order_in_groups`` of one large group."""
-    key, bits, taken = np.zeros(len(rows), np.int64), 0, 0
+    of_row = (len(rows) - 1).bit_length()
+    key, bits, taken = np.zeros(len(rows), np.int64), of_row, 0
     for column, sign in by:
         values = rows[:, column].astype(np.int64)
         least, most = int(values.min()), int(values.max())
@@ -96,8 +97,12 @@ def _order_of_many(rows: np.ndarray, by: Sequence[tuple[int, int]]) -> np.ndarra
         order = np.empty(len(rows), np.int64)
         _compare(rows, np.array([0, len(rows)]), by, order)
         return order
-    order = np.argsort(key, kind="stable")
+    key <<= of_row  # numbers that all differ are sorted in half the time
+    key += np.arange(len(rows))
+    key.sort()
+    order = key & (1 << of_row) - 1
     if taken < len(by):
-        alike = np.flatnonzero(np.diff(key[order], prepend=key[order[0]] - 1, append=key[order[-1]] + 1))
+        key >>= of_row
+        alike = np.flatnonzero(np.diff(key, prepend=key[0] - 1, append=key[-1] + 1))
         order = order[order_in_groups(rows[order], alike, by[taken:])]
     return order

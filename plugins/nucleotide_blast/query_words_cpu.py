@@ -364,15 +364,15 @@ class QueryWords(NamedTuple):
                 places)
         return words, places
 
-    def table(self, begins: np.ndarray, kinds: int) -> WordTable:
+    def table(self, begins: np.ndarray, kinds: int, threads: int = 1) -> WordTable:
         """Of words of as many kinds, at places in strands that begin at ``begins``."""
-        return word_table(*self.gathered(begins), kinds)
+        return word_table(*self.gathered(begins), kinds, threads)
 
 
-def _wide_table(chunks: Chunks, width: int, more: int, back: bool) -> WordTable:
+def _wide_table(chunks: Chunks, width: int, more: int, back: bool, threads: int) -> WordTable:
     wide, numbers = np.empty((2, chunks.total), np.int32)
     count = _widened(chunks, width, more, wide, numbers, back)
-    return word_table(wide[:count], numbers[:count], 4 ** (width + more))
+    return word_table(wide[:count], numbers[:count], 4 ** (width + more), threads)
 
 
 class TargetWords(NamedTuple):
@@ -388,15 +388,15 @@ class TargetWords(NamedTuple):
     back: WordTable
 
     @classmethod
-    def of(cls, chunks: Chunks, width: int, size: int) -> TargetWords:
+    def of(cls, chunks: Chunks, width: int, size: int, threads: int = 1) -> TargetWords:
         """Of chunks, for words of ``width`` bases that grow to ``size``."""
         more = wider_by(width, size)
         if more:
-            ahead, back = (_wide_table(chunks, width, more, side) for side in (False, True))
+            ahead, back = (_wide_table(chunks, width, more, side, threads) for side in (False, True))
         else:
             words = np.empty(chunks.total, np.int32)
             _every(chunks, width, words)
-            ahead = back = word_table(words, np.arange(len(words), dtype=np.int32), 4**width)
+            ahead = back = word_table(words, np.arange(len(words), dtype=np.int32), 4**width, threads)
         return cls(more, ahead, back)
 
     @staticmethod

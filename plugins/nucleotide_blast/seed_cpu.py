@@ -103,11 +103,12 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
             continue
         look_up: Callable[[Piece, np.ndarray, int], tuple[int, int, int]]
         if way == "wide":
-            wide: Tables = index.kept(("wide", width, length), partial(wide_tables, own, query, length))
+            wide: Tables = index.kept(
+                ("wide", width, length), partial(wide_tables, own, query, length, context.threads))
             look_up = partial(_scan_wide, own.width, length, stride, wide, query)
         else:
             table = as_tuple(made) if made is not None else index.kept(
-                ("table", width), partial(own.table, query.begins, kinds(width)))
+                ("table", width), partial(own.table, query.begins, kinds(width), context.threads))
             look_up = partial(_scan, scanner(width, stride, table), table, query)
 
         def look(part: tuple[int, int, int], look_up: Callable = look_up) -> tuple[int, list[np.ndarray], int]:
@@ -123,7 +124,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
             found[at] += more
             context.count("table_hits", looked_up)
     chunks_of = np.stack([targets.ordinals[work[:, 0]], work[:, 1]], axis=1)
-    hits = scanned(Places(query.begins, query.blocks), found, chunks_of)
+    hits = scanned(Places(query.begins, query.blocks), found, chunks_of, context.threads)
     make = ScannedSeeds(hits, query.begins, length, queries.ordinals, follow)
     return Seeds.later(len(hits.hits), make, (CHUNK_COLUMN, SHIFT_COLUMN))
 
@@ -159,7 +160,7 @@ def _scan_wide(width: int, size: int, stride: int, tables: Tables, query: QueryT
 
 def target_words(context: Context, chunks: Chunks, width: int, length: int, first: int) -> TargetWords:
     """Tables of the words of chunks of the volume, from the ``first``-th on; kept where those of all are small."""
-    make, space = partial(TargetWords.of, chunks, width, length), context.space
+    make, space = partial(TargetWords.of, chunks, width, length, context.threads), context.space
     if not are_kept(space.total_residues, space.sequences, width, length):
         return make()
     kept: TargetWords = context.index(BASES).kept((width, length, first), make)

@@ -68,7 +68,7 @@ class TargetWordTable(IndexStage):
             bases = NucleotideBasesCpu().run(context, batch)
             context = replace(context, indexes={**context.indexes, BASES: bases})
         chunks = _chunks(context, batch, width, size)
-        tables = TargetWords.of(chunks, width, size)
+        tables = TargetWords.of(chunks, width, size, context.threads)
         arrays = {f"{side}_{name}": array for side in _TABLES[: 1 + bool(tables.more)]
                   for name, array in getattr(tables, side)._asdict().items()}
         return Index(KIND, "target", arrays, self._parameters(batch, width, size))

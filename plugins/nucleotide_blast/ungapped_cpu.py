@@ -26,6 +26,7 @@ from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     pair_reach,
 )
 from seqloom.plugins.nucleotide_blast.ungapped_scanned_cpu import (
+    AT_ONCE,
     DIAGONAL_OF,
     PLACE_OF,
     cells_of_diagonals,
@@ -366,11 +367,11 @@ def _shared_parts(bounds: np.ndarray, threads: int) -> list[tuple[tuple[int, int
     """Groups of hits for each task, and its share of their diagonals (``extend_scanned``): where there are few large
     groups, one task has some of the diagonals of one of them."""
     parts, shared = _parts(bounds, threads), []
-    several = 1 << (-(-threads // max(1, len(parts))) - 1).bit_length()
+    bits = (-(-threads // max(1, len(parts))) - 1).bit_length()
     for first, last in parts:
-        worth_it = last - first == 1 and bounds[last] - bounds[first] > several * _WORTH_A_PART
-        shares = several if worth_it else 1
-        shared += [((first, last), (own, shares - 1)) for own in range(shares)]
+        worth_it = last - first == 1 and bounds[last] - bounds[first] > _WORTH_A_PART << bits
+        of_diagonals = bits if worth_it else 0
+        shared += [((first, last), (own, of_diagonals)) for own in range(1 << of_diagonals)]
     return shared
 
 
@@ -416,7 +417,7 @@ class UngappedExtensionCpu(UngappedExtension):
             count = extend_scanned(
                 extension.rules, extension.strands, extension.groups, extension.begins, extension.bits, words,
                 spans[own], hits, starts, places[own], numbers[own], extension.limits, window,
-                make.unsorted.length, share, sizes[own], explored, keys, table)
+                make.unsorted.length, share, sizes[own], explored, keys, np.empty(AT_ONCE, np.int64), table)
             if not share[0]:
                 context.advance(int(starts[-1] - starts[0]), len(hits))
             return table[:count].copy()

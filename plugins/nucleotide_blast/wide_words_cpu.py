@@ -35,14 +35,14 @@ def _wide_words(query, widths, width, more, back, words, places):
     return count
 
 
-def wide_tables(queries: QueryWords, query: QueryTable, size: int) -> tuple[WordTable, WordTable]:
+def wide_tables(queries: QueryWords, query: QueryTable, size: int, threads: int = 1) -> tuple[WordTable, WordTable]:
     """Tables of words with more bases ahead of them and behind them, which grow to ``size``."""
     width, more, widths = queries.width, wider_by(queries.width, size), queries.words["width"]
 
     def table(back: bool) -> WordTable:
         words, places = np.empty((2, queries.total), np.int32)
         count = _wide_words(query, widths, width, more, back, words, places)
-        return word_table(words[:count], places[:count], 4 ** (width + more))
+        return word_table(words[:count], places[:count], 4 ** (width + more), threads)
 
     return table(False), table(True)
 

@@ -170,14 +170,15 @@ def test_few_hits_of_long_queries_are_kept_by_diagonal_as_many_are(seed, window,
     hits = np.array([(q, t, 0) for t in sorted(generator.integers(0, 488, 60).tolist())
                      for q in (t, int(generator.integers(0, 488)))], np.int32)
     begins, bits, tables = np.array([0, len(strands)]), packed_bits(codes[1]), []
-    for cells, share in (([1024, 0], (0, 0)), ([256, 256], (0, 0)), ([1024, 0], (0, 3)), ([1024, 0], (1, 3)),
-                         ([256, 256], (2, 3)), ([1024, 0], (3, 3))):
+    for cells, share in (([1024, 0], (0, 0)), ([256, 256], (0, 0)), ([1024, 0], (0, 2)), ([1024, 0], (1, 2)),
+                         ([256, 256], (2, 2)), ([1024, 0], (3, 2))):
         table = np.zeros((len(hits), ungapped_scanned_cpu.PLACE_OF + 1), np.int32)
         count = ungapped_scanned_cpu.extend_scanned(
             (SCORING.matrix, np.array(group_scores(2, -3))), strands, grouped_strands(strands, begins), begins, bits,
             eights(bits), np.array([[0, 500]]), hits, np.array([0, len(hits)]), np.zeros(1, np.int64),
             np.zeros((1, 3), np.int64), np.array([[[20, least, least]] * 2]), window, length, share, np.array([cells]),
-            np.empty(1024, np.int32), np.empty(cells[1], np.int32), table)
+            np.empty(1024, np.int32), np.empty(cells[1], np.int32),
+            np.empty(ungapped_scanned_cpu.AT_ONCE, np.int64), table)
         tables.append(table[:count].tolist())
     assert tables[0] == tables[1] and (tables[0] or not related)
     for own, some in enumerate(tables[2:]):  # a task has the diagonals that end with its bits
@@ -191,8 +192,8 @@ def test_threads_share_the_diagonals_of_a_large_group(sizes, threads, several):
     parts = ungapped_cpu._shared_parts(bounds, threads)
     groups = [part for part, (own, _) in parts if own == 0]
     assert [n for first, last in groups for n in range(first, last)] == [*range(len(sizes))]
-    assert [own for part, (own, mask) in parts if part[0] == 0] == [*range(several)]
-    assert {mask for part, (_, mask) in parts if part[0] == 0} == {several - 1}
+    assert [own for part, (own, _) in parts if part[0] == 0] == [*range(several)]
+    assert {1 << bits for part, (_, bits) in parts if part[0] == 0} == {several}
 
 
 def test_groups_of_strands_are_those_of_the_reference():
