@@ -13,9 +13,12 @@ from .errors import BackendError
 from .records import Hits, Ragged, Records
 
 _mine = threading.local()
-_QUEUES = "32"
-"""Of a device, which streams are spread over: as many as there are, in place of eight, so that a kernel doesn't wait
-for one of another stream. The driver reads it when it is opened."""
+QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
+"""Variable of the environment, and its value, for queues of a device, which streams are spread over: as many as there
+are, in place of eight, so that a kernel doesn't wait for one of another stream. The driver reads it when it is
+opened."""
+_opens: list[threading.Thread] = []
+"""The thread that opens devices ahead, once there is one."""
 _opening = threading.Lock()
 """Held by whoever calls the driver first: numba takes it for open as soon as one thread has begun to open it."""
 
@@ -39,22 +42,31 @@ def devices_to_count() -> bool:
     return simulated() or len(glob("/dev/nvidia[0-9]*")) != 1
 
 
-@cache
-def open_ahead() -> None:
-    """Have a thread open the driver and the first device's context, while numba's modules for it are imported.
+def open_ahead(devices: int = 1) -> None:
+    """Have a thread open the driver and the contexts of the first devices, while numba's modules for them are imported.
 
-    Both take some 0.3 s. Whoever uses the device gets what is open then; what fails here fails there, and is told.
+    Both take some 0.3 s. Whoever uses a device gets what is open then; what fails here fails there, and is told.
     """
 
-    def open_device() -> None:
+    def open_devices() -> None:
         with suppress(OSError, AttributeError):
-            driver, device, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_void_p()
-            if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), 0) == 0:
-                driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+            driver, device, context, count = (ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_void_p(),
+                                              ctypes.c_int())
+            if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0:
+                for number in range(min(devices, count.value)):
+                    if driver.cuDeviceGet(ctypes.byref(device), number) == 0:
+                        driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
-    if _driver_in_sight() and not simulated():
-        os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", _QUEUES)
-        threading.Thread(target=open_device, name="open", daemon=True).start()
+    if not _opens and _driver_in_sight() and not simulated():
+        os.environ.setdefault(*QUEUES)
+        _opens.append(threading.Thread(target=open_devices, name="open", daemon=True))
+        _opens[0].start()
+
+
+def wait_for_opening() -> None:
+    """Return when no thread opens devices ahead."""
+    for thread in _opens:
+        thread.join()
 
 
 @cache

@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from seqloom.core import backends
 
 from . import BEGUN, LARGEST, REFUSED
 
@@ -33,6 +34,8 @@ _NONE = np.empty(0, np.int64)
 _PAGE = resource.getpagesize()
 _MANY = 500
 """Pages more than those it was given that a command may write to before others are given them too."""
+_ALL = 1 << 30
+"""Devices that are opened, at most."""
 _NEAR = 4
 """Pages between two that are written to, which go with them."""
 _KEPT_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -49,6 +52,7 @@ class Child(NamedTuple):
         tells: socket for records to it.
         written: pages that commands before have written to (``stretches``).
         there: numbers of all pages that it has when it begins to wait.
+        devices: whether it opens CUDA devices while it waits.
     """
 
     parent: int
@@ -56,6 +60,7 @@ class Child(NamedTuple):
     tells: socket.socket
     written: bytes
     there: np.ndarray = _NONE
+    devices: bool = False
 
 
 class Spare(NamedTuple):
@@ -80,6 +85,8 @@ def wait(mine: Child, channel: socket.socket) -> NoReturn:
     _end_with_parent(signal.SIGKILL)
     with suppress(OSError):
         mine = mine._replace(there=pages(_PRESENT))
+    if mine.devices:
+        backends.open_ahead(_ALL)
     own(mine.written)
     data, descriptors, _, _ = socket.recv_fds(channel, LARGEST, 5)
     channel.close()
@@ -236,10 +243,19 @@ def take_on(asked: dict[str, Any], descriptors: list[int]) -> None:
         os.close(descriptor)
     sys.stdin, sys.stdout, sys.stderr = (stream(number, about) for number, about in enumerate(asked["streams"]))
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
-    os.environb.clear()
-    os.environb.update(asked["environment"])
+    take_on_environment(asked["environment"])
     sys.argv = asked["argv"]
     usual_signals(asked["ignored"])
+
+
+def take_on_environment(wanted: dict[bytes, bytes]) -> None:
+    """These variables of the environment. The thread that opens devices reads some: nothing is changed meanwhile."""
+    early, _ = map(os.fsencode, backends.QUEUES)
+    wanted = {early: os.environb[early], **wanted} if early in os.environb else wanted  # the driver has read it
+    if dict(os.environb) != wanted:
+        backends.wait_for_opening()
+        os.environb.clear()
+        os.environb.update(wanted)
 
 
 def stream(number: int, about: tuple[str, str, bool, bool] | None) -> Any:

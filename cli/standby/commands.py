@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from seqloom.core.backends import device_in_sight
 from seqloom.core.errors import SeqloomError
 from seqloom.core.user_cache import Unsafe, user_cache, write_safely
 
@@ -36,6 +37,8 @@ in_front({ordinary!r}, {of_ordinary!r}, {home!r})
 @command(app, "start", "standby start")
 def start(
     idle: Annotated[str, option("--idle", metavar="MINUTES", help="after which it ends if no command comes")] = "60",
+    cuda: Annotated[bool, option("--cuda", help="have CUDA devices open for the next command; some 0.5 GB of each are "
+                                                "taken for as long as it stands by")] = False,
 ) -> None:
     """Start a process in the background to which commands of this user are handed over.
 
@@ -46,12 +49,14 @@ def start(
     if not THERE:
         raise SeqloomError("standby processes need Linux; commands here run by themselves")
     minutes = number(idle, "--idle") or 60
+    if cuda and not device_in_sight():
+        raise SeqloomError("no CUDA device is to be seen here; start it without --cuda")
     lock = _locked_folder()
     try:
         if about := _asked("status"):
             print(f"process {about['pid']} stands by already; seqloom standby stop ends it")
             return
-        process = _started(60.0 * minutes)
+        process = _started(60.0 * minutes, cuda)
     finally:
         os.close(lock)
     print(f"process {process} stands by; it ends after {minutes} minutes without a command, or with: "
@@ -79,7 +84,7 @@ def status() -> None:
         raise typer.Exit(1)
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(about["began"]))
     print(f"process {about['pid']} stands by since {since}: {about['commands']} commands, {about['running']} of them "
-          f"now, {about['kernels']} kernels")
+          f"now, {about['kernels']} kernels" + (", CUDA devices open for the next" if about["devices"] else ""))
     if about["same"] != sameness():
         print("commands from here run by themselves: Python, its path, user, group or variables of the environment "
               "differ from those that it was started with")
@@ -141,7 +146,7 @@ def _asked(what: str) -> dict[str, Any]:
     return marshal.loads(answer) if answer else {}
 
 
-def _started(idle: float) -> int:
+def _started(idle: float, devices: bool) -> int:
     """Fork the process, and wait until it stands by; its number."""
     from .process import stand_by
 
@@ -156,7 +161,7 @@ def _started(idle: float) -> int:
                                "a short name") from None
         process = os.fork()
         if not process:
-            stand_by(listener, address(), f"{folder()}/log", idle, tell)
+            stand_by(listener, address(), f"{folder()}/log", idle, devices, tell)
     os.close(tell)
     with open(ready, encoding="utf-8") as told:
         if reason := told.read():

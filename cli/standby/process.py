@@ -1,6 +1,7 @@
 """The process that waits for commands: it imports what they need, forks a child for each and reports how that ended.
 
-It has one thread, no open database and no device, so that what is forked from it is whole.
+It has one thread, no open database and no device, so that what is forked from it is whole: a child that waits for a
+command opens devices, if that is wanted.
 """
 
 import gc
@@ -48,10 +49,11 @@ class Process:
         listener: the socket.
         path: where it is.
         idle: seconds without a command after which the process ends.
+        devices: whether children that wait for commands open CUDA devices.
     """
 
-    def __init__(self, listener: socket.socket, path: str, idle: float) -> None:
-        self._listener, self._path, self._idle = listener, path, idle
+    def __init__(self, listener: socket.socket, path: str, idle: float, devices: bool) -> None:
+        self._listener, self._path, self._idle, self._devices = listener, path, idle, devices
         self._place, self._number = os.stat(path).st_ino, os.getpid()
         self._same, self._places = sameness(), code_places()
         self._code = code_stamp(self._places)
@@ -82,7 +84,7 @@ class Process:
             ready = self._poll.poll(self._patience())
             if not ready and self._to_load:
                 self._load(self._to_load.pop())
-            elif not ready and not self._spare and self._listener.fileno() >= 0:
+            elif not ready and self._lacks_spare():
                 self._prepare()
             for number, _ in ready:
                 if number == self._wakes:
@@ -123,10 +125,14 @@ class Process:
         """Milliseconds to wait for something to happen."""
         if self._to_load:
             return 0
-        if not self._spare and self._listener.fileno() >= 0:
+        if self._lacks_spare():
             return _PREPARES_AFTER
         left = self._last + self._idle - time.monotonic()
         return _LOOKS if self._children else min(1000 * max(0.0, left) + 1, _LOOKS)
+
+    def _lacks_spare(self) -> bool:
+        """Whether a child is to be forked for the next command: where it opens devices not while others use them."""
+        return not self._spare and self._listener.fileno() >= 0 and not (self._devices and self._children)
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -164,7 +170,8 @@ class Process:
 
     def _about(self) -> dict[str, Any]:
         return {"pid": os.getpid(), "began": self._began, "commands": self._carried_out, "running": len(self._children),
-                "kernels": len(self._known) - len(self._to_load), "idle": self._idle, "same": self._same}
+                "kernels": len(self._known) - len(self._to_load), "idle": self._idle, "same": self._same,
+                "devices": self._devices}
 
     def _usable(self) -> bool:
         """Whether children would do what a process of their own does; otherwise this one is done."""
@@ -210,7 +217,7 @@ class Process:
         return process
 
     def _child(self) -> Child:
-        return Child(self._number, self._same, self._hears, self._written)
+        return Child(self._number, self._same, self._hears, self._written, devices=self._devices)
 
     def _without_spare(self) -> None:
         """Let go of a spare child that is not what a new one would be; it ends when it hears nothing more."""
@@ -294,8 +301,9 @@ class Process:
         self._without_spare()
 
 
-def import_everything() -> None:
-    """Import what commands need, but for CUDA and compilers, and do what they do alike: make pipelines and plans."""
+def import_everything(devices: bool = False) -> None:
+    """Import what commands need, for CUDA where ``devices`` are wanted, and do what they do alike: make pipelines and
+    plans."""
     from seqloom.cli import plugs
     from seqloom.cli.main import root
     from seqloom.cli.search import prepare
@@ -305,7 +313,7 @@ def import_everything() -> None:
     for module in _MODULES:
         with suppress(ImportError):
             import_module(module)
-    registry().load_all(("cpu", "reference"))
+    registry().load_all(("cuda", "cpu", "reference") if devices else ("cpu", "reference"))
     pipelines = registry().pipelines()
     for pipeline in pipelines:
         with suppress(Exception):  # that of a plugin that can't be loaded
@@ -355,20 +363,20 @@ def _changed(path: str) -> tuple[int, int]:
 # ---- becoming such a process
 
 
-def stand_by(listener: socket.socket, path: str, log: str, idle: float, ready: int) -> NoReturn:
+def stand_by(listener: socket.socket, path: str, log: str, idle: float, devices: bool, ready: int) -> NoReturn:
     """Be the process that stands by, in a child of who starts it.
 
     Args:
-        listener, path, idle: see ``Process``; it doesn't listen yet.
+        listener, path, idle, devices: see ``Process``; it doesn't listen yet.
         log: file for messages, written anew.
         ready: descriptor that is closed as soon as commands can come, with the reason written to it if they can't.
     """
     try:
         detach(log, (listener.fileno(), ready))
-        import_everything()
+        import_everything(devices)
         if threads() > 1:
             raise RuntimeError(f"{threads() - 1} threads run when all is imported; is OPENBLAS_NUM_THREADS set?")
-        process = Process(listener, path, idle)
+        process = Process(listener, path, idle, devices)
         listener.listen(128)
     except BaseException as error:
         traceback.print_exc()

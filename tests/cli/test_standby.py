@@ -21,6 +21,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from seqloom.cli.standby import child, commands
+from seqloom.core import backends
+from seqloom.core.backends import device_in_sight
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there are standby processes on Linux alone")
 RUN = "from seqloom.cli import run; run()"
@@ -63,8 +65,8 @@ class Standby:
                             "SEQLOOM_STANDBY": "on"}
         self.process = 0
 
-    def start(self, code: str = REPORT) -> None:
-        done = subprocess.run([sys.executable, "-P", "-c", f"{code}\n{RUN}", "standby", "start"], text=True,
+    def start(self, code: str = REPORT, *words: str) -> None:
+        done = subprocess.run([sys.executable, "-P", "-c", f"{code}\n{RUN}", "standby", "start", *words], text=True,
                               env=self.environment, capture_output=True, timeout=WAIT, cwd=self.folder)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         self.process = int(done.stdout.split()[1])
@@ -467,7 +469,8 @@ def test_it_ends_when_idle_or_when_code_has_changed(runtime: Path, tmp_path: Pat
     until(lambda: gone(made.process))
     assert not (runtime / "seqloom" / "standby").exists()
     made.start("from seqloom.cli.standby import process\nbefore = process.Process.__init__\n"
-               "process.Process.__init__ = lambda self, listener, path, idle: before(self, listener, path, 0.01)")
+               "process.Process.__init__ = lambda self, listener, path, idle, devices: before(self, listener, path, "
+               "0.01, devices)")
     until(lambda: gone(made.process))
     assert not (runtime / "seqloom" / "standby").exists()
 
@@ -511,11 +514,56 @@ def test_threads_that_a_module_starts_are_refused(runtime: Path) -> None:
     code = """
 import threading
 from seqloom.cli.standby import process
-process.import_everything = lambda: threading.Thread(target=threading.Event().wait, daemon=True).start()
+process.import_everything = lambda devices: threading.Thread(target=threading.Event().wait, daemon=True).start()
 """
     done = made.alone("standby", "start", code=code)
     assert (done.returncode, done.stdout) == (1, "") and "1 threads run" in done.stderr
     assert [path.name for path in (runtime / "seqloom").iterdir()] == ["log"]
+
+
+def test_devices_are_open_for_the_next_command(runtime: Path, place: Path) -> None:
+    """In the simulator: the process imports what CUDA needs, and children ask for devices, before a command comes."""
+    made = Standby(runtime)
+    made.environment |= {"NUMBA_ENABLE_CUDASIM": "1", "SEQLOOM_BACKEND": "cuda", "OPENED": str(runtime / "opened")}
+    made.start("""
+import os, sys
+from seqloom.core import backends
+def opened(devices=1):
+    with open(os.environ["OPENED"], "a") as told:
+        print(devices > 1, "seqloom.plugins.sorting.ranges_cuda" in sys.modules, file=told)
+backends.open_ahead = opened
+""", "--cuda")
+    try:
+        words = ["blastp", "-q", "query.fasta", "-d", "query.fasta", "--no-store"]
+        assert made.here(*words, cwd=place).stdout == made.alone(*words, cwd=place).stdout != ""
+        until(lambda: (runtime / "opened").read_text().count("True True\n") > 1)  # for the command, and the next one
+        status = made.alone("standby", "status")
+        assert "CUDA devices open for the next" in status.stdout
+    finally:
+        made.kill()
+
+
+def test_devices_that_are_not_there_cannot_be_open(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
+    if device_in_sight():
+        pytest.skip("there are devices")
+    done = Standby(runtime).alone("standby", "start", "--cuda")
+    assert done.returncode == 1 and "no CUDA device is to be seen here" in done.stderr
+
+
+def test_variables_are_changed_when_no_thread_opens_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = list[bool]()
+    monkeypatch.setattr(backends, "wait_for_opening", lambda: waited.append(b"ADDED" not in os.environb))
+    name, value = map(os.fsencode, backends.QUEUES)
+    monkeypatch.setenv(name.decode(), value.decode())  # for the driver, which the client knows nothing of
+    usual = dict(os.environb)
+    child.take_on_environment({key: word for key, word in usual.items() if key != name})
+    assert not waited and dict(os.environb) == usual
+    try:
+        child.take_on_environment(usual | {b"ADDED": b"1"})
+        assert waited == [True] and os.environ["ADDED"] == "1"
+    finally:
+        os.environ.pop("ADDED", None)
 
 
 def _waiting(made: Standby) -> list[int]:
