@@ -23,7 +23,7 @@ from .asked import (
 from .budget import results_share, streaming_share
 from .carrying_out import begun, carry_out, describe, engine_of, on_cluster, streamed
 from .core import output_files
-from .core.backends import cuda_available
+from .core.backends import cuda_available, opens_ahead
 from .core.classes import NamedTuple
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import check_queries
@@ -49,6 +49,9 @@ from .store_path import results_path
 if TYPE_CHECKING:
     from .storage.results.run_file import RunFile
     from .storage.results.store import ResultStore
+
+_LESS_WHERE_OPEN = 20
+"""Times fewer cells with which a search is worth devices that are open already: to open them takes a second."""
 
 
 def results_store(results: "str | Path | None", memory: int | None = None) -> "ResultStore":
@@ -222,7 +225,8 @@ def residues_of(loaded: Queries, stream: QueryStream | None) -> int:
 
 def pays_on_devices(plan: Plan, cells: int) -> bool:
     """Whether the back end "auto" has left CUDA devices alone and a search of so many cells is worth theirs."""
-    return plan.backend == "auto" and 0 < plan.pipeline.devices_from <= cells
+    least = plan.pipeline.devices_from // (_LESS_WHERE_OPEN if opens_ahead() else 1)
+    return plan.backend == "auto" and 0 < least <= cells
 
 
 def taking_devices(plan: Plan) -> Plan:

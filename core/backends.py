@@ -63,6 +63,11 @@ def open_ahead(devices: int = 1) -> None:
         _opens[0].start()
 
 
+def opens_ahead() -> bool:
+    """Whether a thread opens devices, or has done so."""
+    return bool(_opens)
+
+
 def wait_for_opening() -> None:
     """Return when no thread opens devices ahead."""
     for thread in _opens:

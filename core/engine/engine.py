@@ -22,7 +22,7 @@ from ..progress import Cancellation, Progress
 from ..registry import Registry
 from ..sequences import SequenceBatch
 from .heap import Level
-from .keeper import Keeper
+from .keeper import REDUCED_AT_ONCE, Keeper
 from .location import check_stretch, cut_source
 from .masking import ReadTargets, left_by_maskers
 from .planning import Planner, Settings
@@ -175,13 +175,16 @@ class Engine:
         tell(sum(unit.cells for unit in todo), "cell")
         if self._more:
             self.progress.estimate(self._more.part)
-        keeper = Keeper(sink, plan, todo, self.runner, self.source, self.progress)
-        keeper.keep_whole_batches(reduced)
         start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan), plan))
-        with start(plan) as executor:
-            executor.submit(todo)
-            while (results := executor.finished(WAIT)) is not None:
-                self._take(results, keeper)
+        with pool(REDUCED_AT_ONCE, "reduce") as reducers:
+            keeper = Keeper(sink, plan, todo, self.runner, self.source, self.progress,
+                            None if self.settings.in_turn or self.settings.threads == 1 else reducers)
+            keeper.keep_whole_batches(reduced)
+            with start(plan) as executor:
+                executor.submit(todo)
+                while (results := executor.finished(WAIT)) is not None:
+                    self._take(results, keeper)
+                keeper.finish()
             kept = sink.done_batches()
             if any(batch not in kept for batch, _ in plan.numbered):
                 self.cancellation.check()

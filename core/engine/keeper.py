@@ -1,12 +1,13 @@
 """Commits what units give, and the hits of a batch as soon as all its units are there."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
 from ..distinct import distinct
-from ..errors import CompositionError
+from ..errors import Cancelled, CompositionError
 from ..pipeline import Plan
 from ..ports import ResultSink, SlotStats, TargetInfo, Unit, UnitPlan, UnitResult, VolumeSource
 from ..progress import Progress
@@ -14,12 +15,15 @@ from ..records import Alignments, Hits
 from .location import moved_back
 from .runner import Runner
 
+REDUCED_AT_ONCE = 2
+"""Batches whose reduce stages run at a time, where there are threads for it."""
+
 
 class Keeper:
     """Hands results over to a sink, which keeps each with its done mark in one step.
 
     When all volumes of a batch are done its reduce stages run, and the final hits replace the partial ones; where one
-    volume is all, they are kept at once. One thread uses it.
+    volume is all, they are kept at once. One thread uses it; hits are kept in the order in which batches were done.
 
     Args:
         sink: where results go.
@@ -28,11 +32,13 @@ class Keeper:
         runner: what carries out reduce stages.
         source: says what targets are.
         progress: told of the units that are kept.
+        pool: threads for the reduce stages; the caller's own when left out.
     """
 
     def __init__(self, sink: ResultSink, units: UnitPlan, todo: Sequence[Unit], runner: Runner,
-                 source: VolumeSource, progress: Progress) -> None:
-        self._sink, self._units, self._runner, self._source = sink, units, runner, source
+                 source: VolumeSource, progress: Progress, pool: ThreadPoolExecutor | None = None) -> None:
+        self._sink, self._units, self._runner, self._source, self._pool = sink, units, runner, source, pool
+        self._reducing: deque[tuple[int, UnitResult | None, Future]] = deque()
         self._plan, self._progress = runner.plan, progress
         self._missing = Counter(unit.batch for unit in todo)
         self._stretches = runner.stretch, runner.plan.family.target_location(runner.plan.options)
@@ -66,11 +72,33 @@ class Keeper:
             elif whole and whole.records is not None:
                 self._sink.commit_unit(batch, 0, whole.records, whole.stats)
             self._progress.parts_kept += whole is not None
+        self._keep_reduced(REDUCED_AT_ONCE)
+
+    def finish(self) -> None:
+        """Keep what is being reduced."""
+        self._keep_reduced(0)
 
     def _reduce(self, number: int, whole: UnitResult | None) -> None:
         """The hits of a batch, from what its only unit gave as a ``whole`` or from the parts that are kept."""
         parts = [whole.records] if whole and whole.records is not None else self._sink.partials(number)
-        hits, stats = self._runner.reduce(number, parts)
+        if self._pool:
+            self._keep_reduced(REDUCED_AT_ONCE - 1)
+            self._reducing.append((number, whole, self._pool.submit(self._runner.reduce, number, parts)))
+        else:
+            self._keep_all(number, whole, *self._runner.reduce(number, parts))
+
+    def _keep_reduced(self, most: int) -> None:
+        """Keep the hits of batches whose reduce stages are done, and wait for some while there are more than these."""
+        while self._reducing and (len(self._reducing) > most or self._reducing[0][2].done()):
+            number, whole, reduced = self._reducing.popleft()
+            try:
+                self._keep_all(number, whole, *reduced.result())
+            except Cancelled:
+                if whole and whole.records is not None:
+                    self._sink.commit_unit(number, 0, whole.records, whole.stats)
+
+    def _keep_all(self, number: int, whole: UnitResult | None, hits: Hits, stats: dict[str, SlotStats]) -> None:
+        """Commit what the reduce stages of a batch gave."""
         self._runner.add(stats)
         self._keep_hits(number, hits, {**whole.stats, **stats} if whole else stats)
 

@@ -7,6 +7,7 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 4.2.4 and 4.3.1.
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from seqloom.core.engine.threads import by_threads, run_tasks
@@ -154,14 +155,13 @@ def sort_by_threads(words: np.ndarray, rows: np.ndarray, shift: int, bits: int, 
             for array, spare in ((arrays[0], arrays[2]), (arrays[1], arrays[3])):
                 if len(array):
                     array[low:high] = spare[low:high]
-        first = 0
-        for bucket in range(len(starts) - 1):
-            size = starts[bucket + 1] - starts[bucket]
-            if size > small:
+        first, bounds = 0, starts.tolist()
+        for bucket, (begin, end) in enumerate(pairwise(bounds)):
+            if end - begin > small:
                 tasks.append((starts[first : bucket + 1], left, depth))
-                large.append((int(starts[bucket]), int(starts[bucket + 1]), left, depth))
+                large.append((begin, end, left, depth))
                 first = bucket + 1
-            elif starts[bucket + 1] - starts[first] > small // 4:
+            elif end - bounds[first] > small // 4:
                 tasks.append((starts[first : bucket + 2], left, depth))
                 first = bucket + 1
         tasks.append((starts[first:], left, depth))

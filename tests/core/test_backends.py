@@ -1,5 +1,6 @@
 """Where records are: transfers (in numba's simulator of CUDA) and producers of unknown amounts."""
 
+import ctypes
 import os
 import threading
 import time
@@ -72,8 +73,9 @@ def test_in_the_simulator_of_cuda(check: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("code", [0, 100])
-def test_the_driver_is_opened_ahead(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+@pytest.mark.parametrize(("code", "devices", "opened"), [(0, 1, 1), (0, 9, 2), (100, 1, 0)])
+def test_the_driver_is_opened_ahead(monkeypatch: pytest.MonkeyPatch, code: int, devices: int, opened: int) -> None:
+    """Of a host with two devices."""
     called = []
 
     class Driver:
@@ -83,15 +85,19 @@ def test_the_driver_is_opened_ahead(monkeypatch: pytest.MonkeyPatch, code: int) 
         def __getattr__(self, name: str) -> object:
             return lambda *arguments: called.append(name) or code
 
+        def cuDeviceGetCount(self, count: object) -> int:
+            ctypes.cast(count, ctypes.POINTER(ctypes.c_int))[0] = 2
+            return 0
+
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
     monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "16")
     if code:
         del os.environ["CUDA_DEVICE_MAX_CONNECTIONS"]
     monkeypatch.setattr(backends, "_driver_in_sight", lambda: True)
     monkeypatch.setattr(backends.ctypes, "CDLL", Driver)
-    backends.open_ahead.__wrapped__()
-    for thread in threading.enumerate():
-        if thread.name == "open":
-            thread.join(10)
+    monkeypatch.setattr(backends, "_opens", [])
+    backends.open_ahead(devices)
+    backends.open_ahead()  # which has been done
+    backends.wait_for_opening()
     assert os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] == ("32" if code else "16")
-    assert called == ["libcuda.so.1", "cuInit", *([] if code else ["cuDeviceGet", "cuDevicePrimaryCtxRetain"])]
+    assert called == ["libcuda.so.1", "cuInit", *["cuDeviceGet", "cuDevicePrimaryCtxRetain"] * opened]
