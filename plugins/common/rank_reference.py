@@ -26,8 +26,8 @@ from seqloom.plugins.common.winnow import best_of_target
 SMALLEST_EVALUE = 1e-180
 RELATED = 250
 """Alignments of a query beside those that are expected by chance, on average."""
-BYTES_PER_ALIGNMENT = 2000
-"""With its path, and with the copies that ranking makes."""
+BYTES_PER_ALIGNMENT, BYTES_PER_RESIDUE, MOST_BYTES = 700, 4, 2000
+"""Of an alignment with the copies that ranking makes; of its path, for each residue of a query; and of both at most."""
 
 
 class RankTargets(SortStage):
@@ -44,7 +44,9 @@ class RankTargets(SortStage):
     def footprint(self, shape: Shape) -> Footprint:
         targets = max(shape.database_targets, shape.targets)  # of all volumes
         alignments = min(1.5 * targets, RELATED + getattr(shape.options, "evalue", 0.0))
-        return Footprint(host=int(BYTES_PER_ALIGNMENT * shape.queries * alignments))
+        residues = shape.query_residues / max(1, shape.queries)
+        of_each = min(BYTES_PER_ALIGNMENT + BYTES_PER_RESIDUE * residues, MOST_BYTES)
+        return Footprint(host=int(of_each * shape.queries * alignments))
 
     def run(self, context: Context, records: Records) -> Hits:
         assert isinstance(records, Alignments)
