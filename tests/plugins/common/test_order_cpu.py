@@ -11,7 +11,8 @@ from seqloom.plugins.common.order_cpu import FALLING, RISING, RUN, order_in_grou
 
 
 @given(st.lists(st.integers(1, 5 * RUN), max_size=20), st.integers(0, 2**32 - 1),
-       st.integers(1, 40) | st.integers(1, 2**62), st.sampled_from([3, 30, order_cpu.LARGE]), st.sampled_from([6, 12, 62]))
+       st.integers(1, 40) | st.integers(1, 2**62), st.sampled_from([3, 30, order_cpu.LARGE]),
+       st.sampled_from([6, 12, 62]))
 def test_rows_are_in_order_within_their_groups_and_equal_ones_stay(sizes: list[int], seed: int, values: int,
                                                                    large: int, bits: int) -> None:
     """Groups are large from a few rows on; columns fit one number, or some of them, or none."""
