@@ -69,9 +69,25 @@ class WinnowedAlignments(ExtendStage):
 
 def in_order(context: Context, records: Alignments) -> np.ndarray:
     """i64[n]: order by query and target, and of a pair best first, by coordinates on the strand of the query."""
+    return np.lexsort(_keys(context, records))
+
+
+def _keys(context: Context, records: Alignments) -> list[np.ndarray]:
+    """i64[n] each: what ``in_order`` orders by, the last first."""
     starts, ends = strand_ranges(context, records)
-    return np.lexsort((-ends, starts, -records.target_end.astype(np.int64), records.target_start,
-                       -records.score.astype(np.int64), records.target, records.query))
+    return [-ends, starts, -records.target_end.astype(np.int64), records.target_start,
+            -records.score.astype(np.int64), records.target, records.query]
+
+
+def first_alike(context: Context, records: Alignments) -> np.ndarray:
+    """i64[n]: for each row the first that is as good at the same place, which that on the other strand can be."""
+    keys = _keys(context, records)
+    order = np.lexsort(keys)
+    begins = np.ones(len(order), bool)
+    begins[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+    alike = np.empty(len(order), np.int64)
+    alike[order] = order[np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))]
+    return alike
 
 
 def strand_ranges(context: Context, records: Alignments) -> tuple[np.ndarray, np.ndarray]:
@@ -102,6 +118,7 @@ def winnowed(context: Context, records: Alignments, limit: int, overhang: float,
     if not limit and best is None:
         return records
     kept: list[int] = []
+    alike = first_alike(context, records)
     for low, high in pairwise(group_starts(records.query).tolist()):
         entries = entries_of(records, low, high)
         if most is not None:
@@ -111,7 +128,8 @@ def winnowed(context: Context, records: Alignments, limit: int, overhang: float,
         else:
             place = int(context.queries.locate(int(records.query[low])))
             left = culled(entries, int(context.queries.lengths[place]), limit)
-        kept += sorted(entry.row for entry in left)
+        # Those that are alike stay as they have come to stand: a palindrome's two, for instance, change places.
+        kept += sorted((entry.row for entry in left), key=lambda row: int(alike[row]))
     return records.take(np.array(kept, np.int64))
 
 

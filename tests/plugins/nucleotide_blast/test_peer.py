@@ -36,6 +36,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             piece = relative(source, query[begin : begin + source.randint(50, 300)], source.choice((0.01, 0.05, 0.12)))
             text += (reverse_complement(piece) if source.random() < 0.4 else piece) + random_bases(source, 20)
         targets.append(text)
+    return made(folder, query, targets)
+
+
+@pytest.fixture(scope="module")
+def palindromes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a query that is a palindrome, which stands in every target and so is found on both strands at one place."""
+    source = random.Random(5)
+    half = random_bases(source, 10)
+    palindrome = half + reverse_complement(half)
+    targets = [random_bases(source, source.randint(3, 30)) + palindrome + random_bases(source, 20) for _ in range(3)]
+    return made(tmp_path_factory.mktemp("palindromes"), palindrome, targets)
+
+
+def made(folder: Path, query: str, targets: list[str]) -> Path:
+    """The folder with the files of a query and of targets, and the peer's database of these."""
     (folder / "q.fa").write_text(f">q\n{query}\n")
     (folder / "t.fa").write_text("".join(f">t{place}\n{text}\n" for place, text in enumerate(targets)))
     subprocess.run(["makeblastdb", "-in", "t.fa", "-dbtype", "nucl", "-out", "db"], cwd=folder, check=True,
@@ -57,6 +72,20 @@ def test_options(name: str, backend: str, folder: Path, tmp_path: Path) -> None:
     wanted = peer_rows(folder, task, options)
     plain = peer_rows(folder, task, {key: value for key, value in options.items() if key in ("evalue", "dust")})
     assert 0 < wanted.count("\n") < plain.count("\n")
+    check(task, options, backend, folder, tmp_path / "rows", wanted)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("options", [
+    {"culling_limit": 1}, {"culling_limit": 2}, {"culling_limit": 9}, {"culling_limit": 9, "ungapped": True},
+    {"best_hit_overhang": 0.1, "best_hit_score_edge": 0.1}], ids=str)
+def test_order_of_palindromes(options: dict, backend: str, palindromes: Path, tmp_path: Path) -> None:
+    wanted = peer_rows(palindromes, "blastn-short", options)
+    assert wanted
+    check("blastn-short", options, backend, palindromes, tmp_path / "rows", wanted)
+
+
+def check(task: str, options: dict, backend: str, folder: Path, rows: Path, wanted: str) -> None:
     run = seqloom.search(task, folder / "q.fa", folder / "t.fa", store=False, backend=backend, task=task, **options)
-    run.write(tmp_path / "rows", FORMAT)
-    assert (tmp_path / "rows").read_text() == wanted
+    run.write(rows, FORMAT)
+    assert rows.read_text() == wanted
