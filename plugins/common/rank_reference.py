@@ -83,11 +83,11 @@ class RankTargets(SortStage):
         """bool[n]: of those kept so far, alignments outside the range of every better one with the same target."""
         rows = self._best_first(context, alignments, _fine_order(context, alignments))
         rows = rows[kept[rows]]
-        best = np.zeros(len(alignments), bool)
+        best, turned = np.zeros(len(alignments), bool), alignments.query_frame * alignments.target_frame < 0
         for low, high in pairwise(group_starts(alignments.query[rows], alignments.target[rows]).tolist()):
             mine = rows[low:high]
             spans = zip(alignments.query_start[mine].tolist(), alignments.query_end[mine].tolist(), strict=True)
-            best[mine] = best_of_target(list(spans))
+            best[mine] = best_of_target(list(spans), turned[mine].tolist())
         return best
 
     def _best_first(self, context: Context, records: Alignments, evalues: np.ndarray) -> np.ndarray:

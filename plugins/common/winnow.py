@@ -11,7 +11,7 @@ counts against all of it, better ones included; so the tree is part of the answe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from seqloom.core.classes import dataclass
@@ -223,12 +223,17 @@ NEAR = 3
 """Residues by which an HSP may reach beyond a better one with the same target that leaves it out."""
 
 
-def best_of_target(ranges: list[tuple[int, int]]) -> list[bool]:
-    """Which HSPs with one target, best first, lie in no better one's range on the query, or 3 residues beyond."""
+def best_of_target(ranges: Sequence[tuple[int, int]], turned: Sequence[bool]) -> list[bool]:
+    """Which HSPs with one target, best first, lie in no better one's range on the query, or 3 residues beyond.
+
+    Those on one strand are compared first, then what is left of both; ``turned`` tells them apart.
+    """
     kept = [True] * len(ranges)
-    for place, (begin, end) in enumerate(ranges):
-        if kept[place]:
-            for other in range(place + 1, len(ranges)):
-                inside = ranges[other][0] >= max(0, begin - NEAR) and ranges[other][1] <= end + NEAR
-                kept[other] = kept[other] and not inside
+    for opposite in (False, True):
+        for place, (begin, end) in enumerate(ranges):
+            if kept[place]:
+                for other in range(place + 1, len(ranges)):
+                    inside = ranges[other][0] >= begin - NEAR and ranges[other][1] <= end + NEAR
+                    if inside and (turned[other] != turned[place]) == opposite:
+                        kept[other] = False
     return kept

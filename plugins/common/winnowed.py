@@ -17,7 +17,7 @@ from seqloom.core.distinct import distinct
 from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import ExtendStage
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.rank_reference import SMALLEST_EVALUE
+from seqloom.plugins.common.rank_reference import SMALLEST_EVALUE, covering
 from seqloom.plugins.common.winnow import Entry, best_hits, best_of_target, culled
 
 LENIENT = 3
@@ -52,18 +52,23 @@ class WinnowedAlignments(ExtendStage):
         """Whether alignments aren't final as they come."""
         return True
 
+    def similar(self, context: Context, records: Alignments) -> Alignments:
+        """Those of final alignments that are similar enough, where that hasn't been looked at before."""
+        return records
+
     def run(self, context: Context, records: Records) -> Alignments:
         assert isinstance(records, Alignments)
         records = records.take(in_order(context, records))
         options, limit = context.options, context.options.culling_limit or 0
         lenient = limit + LENIENT if limit > 1 else limit
         if not self.has_final(options):
-            records = winnowed(context, of_targets(context, records), lenient, 0.0)
+            records = winnowed(context, self.similar(context, of_targets(context, records)), lenient, 0.0)
         elif len(records):
             assert context.catalog is not None
             context = replace(context, targets=context.catalog.fetch(distinct(records.target)))
             records = winnowed(context, of_targets(context, self.expected(context, records)), lenient, 0.0)
             records = self.final(context, records)
+        records = records.take(covering(context, records))
         return winnowed(context, records, limit, (options.best_hit() or (0.0, 0.0))[0], options.max_target_seqs)
 
 
@@ -103,9 +108,10 @@ def of_targets(context: Context, records: Alignments) -> Alignments:
     if not context.options.subject_besthit:
         return records
     kept: list[bool] = []
+    turned = records.query_frame * records.target_frame < 0
     for low, high in pairwise(group_starts(records.query, records.target).tolist()):
         spans = zip(records.query_start[low:high].tolist(), records.query_end[low:high].tolist(), strict=True)
-        kept += best_of_target(list(spans))
+        kept += best_of_target(list(spans), turned[low:high].tolist())
     return records.take(np.array(kept, bool))
 
 

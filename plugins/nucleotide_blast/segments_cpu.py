@@ -16,7 +16,7 @@ from seqloom.plugins.nucleotide_blast.chunks import merge_chunks, overlaps
 from seqloom.plugins.nucleotide_blast.gapped_cpu import strand_offsets
 from seqloom.plugins.nucleotide_blast.greedy import PAIR
 from seqloom.plugins.nucleotide_blast.packed_cpu import real_residues, stretches
-from seqloom.plugins.nucleotide_blast.segments_reference import NucleotideSegments
+from seqloom.plugins.nucleotide_blast.segments_reference import NucleotideSegments, least_identity
 from seqloom.plugins.nucleotide_blast.traceback_cpu import (
     BEGIN,
     CUTOFF,
@@ -104,7 +104,7 @@ class NucleotideSegmentsCpu(NucleotideSegments):
         runs = np.stack([np.full(len(rows), PAIR), rows[:, QUERY_END] - rows[:, QUERY_START]], axis=1).astype(np.int32)
         paths, counts = paths_and_counts(real, residues, groups, rows, spans, runs, np.arange(len(rows)))
         equal, columns = (counts[:, PathCounts._fields.index(name)] for name in ("identities", "length"))
-        similar = equal * 100.0 >= columns * context.options.perc_identity
+        similar = equal * 100.0 >= columns * least_identity(context.options)
         context.advance()
         found = final_records(context, rows, counts, paths, query_of, at, minus)
         return found.take(similar)

@@ -60,7 +60,7 @@ class NucleotideSegments(ExtendStage):
                     if context.scoring.evalue(hsp.score, place, frame) > context.options.evalue:
                         continue
                     best = best_stretch(hsp, searched, residues, context.scoring.matrix, cutoff)
-                    if best is not None and is_similar(best, real, residues, context.options.perc_identity):
+                    if best is not None and is_similar(best, real, residues, least_identity(context.options)):
                         row, path = reported(best, bases, frame, residues)
                         rows.append({"query": query, "target": target, **row})
                         paths.append(path)
@@ -76,6 +76,11 @@ def _by_frame(rows: Any, chunk: int, length: int) -> Frames:
         first = target_pos - chunk
         frames.setdefault(frame, []).append(Hsp(score, start, end, first, first + bases))
     return frames
+
+
+def least_identity(options: Any) -> float:
+    """Per cent of bases that are the same in a segment, at least: any share where others may go for its sake first."""
+    return 0.0 if options.winnows() else float(options.perc_identity)
 
 
 def best_stretch(hsp: Hsp, query: bytes, target: bytes, matrix: np.ndarray, cutoff: int) -> TracedHsp | None:

@@ -63,4 +63,11 @@ def test_no_best_hit_lies_in_a_clearly_better_one(entries: list[Entry], overhang
 
 def test_best_of_a_target_may_reach_out_by_three() -> None:
     ranges = [(10, 50), (7, 53), (6, 50), (20, 30), (6, 54), (0, 9)]
-    assert best_of_target(ranges) == [True, False, True, False, True, True]
+    assert best_of_target(ranges, [False] * 6) == [True, False, True, False, True, True]
+
+
+def test_best_of_a_target_looks_at_each_strand_first() -> None:
+    ranges = [(63, 69), (64, 70), (68, 73)]
+    assert best_of_target(ranges, [True, False, False]) == [True, False, False]  # the second leaves the third out first
+    assert best_of_target(ranges, [False, False, False]) == [True, False, True]
+    assert best_of_target(ranges, [False, True, False]) == [True, False, True]

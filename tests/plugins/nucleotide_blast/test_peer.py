@@ -18,7 +18,14 @@ CASES = {
     "best hits": ("dc-megablast", {"best_hit_overhang": 0.1, "best_hit_score_edge": 0.05}),
     "best hits by the other's default": ("megablast", {"best_hit_score_edge": 0.3}),
     "best of a target": ("blastn", {"subject_besthit": True, "max_hsps": 2, "dust": "no"}),
+    "similar segments, best of a target": ("blastn", {"subject_besthit": True, "ungapped": True, "perc_identity": 90,
+                                                      "word_size": 7, "evalue": 1000.0, "dust": "no"}),
+    "best hits that cover much": ("blastn", {"best_hit_overhang": 0.1, "best_hit_score_edge": 0.1, "qcov_hsp_perc": 20,
+                                             "ungapped": True, "evalue": 1000.0, "dust": "no"}),
 }
+
+
+PLAIN = ("evalue", "dust", "ungapped", "word_size")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +77,7 @@ def peer_rows(folder: Path, task: str, options: dict) -> str:
 def test_options(name: str, backend: str, folder: Path, tmp_path: Path) -> None:
     task, options = CASES[name]
     wanted = peer_rows(folder, task, options)
-    plain = peer_rows(folder, task, {key: value for key, value in options.items() if key in ("evalue", "dust")})
+    plain = peer_rows(folder, task, {key: value for key, value in options.items() if key in PLAIN})
     assert 0 < wanted.count("\n") < plain.count("\n")
     check(task, options, backend, folder, tmp_path / "rows", wanted)
 
