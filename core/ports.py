@@ -265,7 +265,7 @@ class ResultSink(Protocol):
         """The plan of the last portion of queries that was begun, or None."""
 
     def begin(self, plan: UnitPlan, queries: SequenceBatch | ModelBatch | None = None) -> None:
-        """Keep the plan of a portion of queries before any work on it.
+        """Keep the plan of a portion of queries before anything that work on it gives.
 
         Args:
             queries: of the portion, where it isn't the first: those come with the run itself.

@@ -27,7 +27,7 @@ API_VERSION = 1
 
 VOLUME_RESIDUES = 64_000_000
 """Target residues of a volume, at most, where no stage wants others."""
-BATCH_RESIDUES, LARGE_BATCH = 1_000_000, 8_000_000
+BATCH_RESIDUES, LARGE_BATCH = 1_000_000, 32_000_000
 """Query residues of a batch, at most, where no stage wants others, and where one wants many."""
 BACKENDS = ("reference", "cpu", "cuda")
 CELLS_PER_SECOND = {"reference": 1e8, "cpu": 5e10, "cuda": math.inf}

@@ -7,7 +7,7 @@ A run that was interrupted resumes where it stopped, and no row is there twice.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Protocol
@@ -156,17 +156,31 @@ class Engine:
         if self._more and self.planner.volumes_kept(plan) < len(plan.volumes):
             self._more.widen()
         self.progress.parts = self.progress.parts_kept = 0
-        self._search(plan, sink, self.progress.begin)
-        while self._more and (queries := self._more.next(self.cancellation)) is not None:
-            plan = self._go_on(plan, queries, sink)
-            self._search(plan, sink, self.progress.expect)
+        in_turn = self.settings.in_turn or self.settings.threads == 1
+        with pool(REDUCED_AT_ONCE, "reduce") as reducers:
+            keeper = Keeper(sink, self.runner, self.source, self.progress, None if in_turn else reducers)
+            try:
+                self._search(plan, keeper, self.progress.begin)
+                while self._more and (queries := self._more.next(self.cancellation)) is not None:
+                    plan = self._go_on(plan, queries)
+                    self._search(plan, keeper, self.progress.expect, queries)
+            except Exception:
+                with suppress(Exception):  # what was done before is kept
+                    keeper.finish()
+                raise
+            keeper.finish()
         for filled in self.plan.stages:
             filled.stage.finish(self.plan.options)
         return self.totals
 
-    def _search(self, plan: UnitPlan, sink: ResultSink, tell: Callable[[int, str], None]) -> None:
-        """Do all work on a portion of the queries that ``sink`` doesn't have yet; ``tell`` is told how much it is."""
-        done, reduced = sink.done_units(), sink.done_batches()
+    def _search(self, plan: UnitPlan, keeper: Keeper, tell: Callable[[int, str], None],
+                queries: Queries | None = None) -> None:
+        """Do all units of a portion of the queries that the sink doesn't have yet; ``tell`` is told how much that is.
+
+        They begin while the last batches of the portion before are reduced; these are kept before anything of this one
+        is. queries: the portion, where it isn't the first.
+        """
+        done, reduced = keeper.sink.done_units(), keeper.sink.done_batches()
         todo = [Unit(b, v, self.planner.cells(plan, b, v)) for b, v in self.planner.schedule(plan)
                 if b not in reduced and (b, v) not in done]
         parts = plan.units
@@ -176,27 +190,24 @@ class Engine:
         if self._more:
             self.progress.estimate(self._more.part)
         start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan), plan))
-        with pool(REDUCED_AT_ONCE, "reduce") as reducers:
-            keeper = Keeper(sink, plan, todo, self.runner, self.source, self.progress,
-                            None if self.settings.in_turn or self.settings.threads == 1 else reducers)
-            keeper.keep_whole_batches(reduced)
-            with start(plan) as executor:
-                executor.submit(todo)
-                while (results := executor.finished(WAIT)) is not None:
-                    self._take(results, keeper)
-                keeper.finish()
-            kept = sink.done_batches()
-            if any(batch not in kept for batch, _ in plan.numbered):
-                self.cancellation.check()
+        with start(plan) as executor:
+            executor.submit(todo)
+            keeper.finish()
+            if queries is not None:
+                keeper.sink.begin(plan, queries)
+            keeper.begin(plan, todo, reduced)
+            while (results := executor.finished(WAIT)) is not None:
+                self._take(results, keeper)
+        if self.settings.in_turn:
+            keeper.finish()
 
-    def _go_on(self, former: UnitPlan, queries: Queries, sink: ResultSink) -> UnitPlan:
-        """Plan and keep the next portion of queries."""
+    def _go_on(self, former: UnitPlan, queries: Queries) -> UnitPlan:
+        """Plan the next portion of queries."""
         self._level.look()
         self.queries, self.asked = queries, int(queries.ordinals[-1]) + 1
         self.planner = self._planner(queries, former)
         plan = self.unit_plan()
         self._hold(plan)
-        sink.begin(plan, queries)
         return plan
 
     def _begin(self, sink: ResultSink) -> UnitPlan:

@@ -27,30 +27,42 @@ class Keeper:
 
     Args:
         sink: where results go.
-        units: the plan of the run.
-        todo: units that ``sink`` hasn't got.
         runner: what carries out reduce stages.
         source: says what targets are.
         progress: told of the units that are kept.
         pool: threads for the reduce stages; the caller's own when left out.
+
+    Attributes:
+        sink: as given.
     """
 
-    def __init__(self, sink: ResultSink, units: UnitPlan, todo: Sequence[Unit], runner: Runner,
-                 source: VolumeSource, progress: Progress, pool: ThreadPoolExecutor | None = None) -> None:
-        self._sink, self._units, self._runner, self._source, self._pool = sink, units, runner, source, pool
+    def __init__(self, sink: ResultSink, runner: Runner, source: VolumeSource, progress: Progress,
+                 pool: ThreadPoolExecutor | None = None) -> None:
+        self.sink, self._runner, self._source, self._pool = sink, runner, source, pool
         self._reducing: deque[tuple[int, UnitResult | None, Future]] = deque()
         self._plan, self._progress = runner.plan, progress
-        self._missing = Counter(unit.batch for unit in todo)
+        self._units: UnitPlan | None = None
+        self._missing = Counter[int]()
         self._stretches = runner.stretch, runner.plan.family.target_location(runner.plan.options)
 
-    def keep_whole_batches(self, reduced: set[int]) -> None:
-        """The hits of batches whose units are all there and that aren't ``reduced``."""
-        for batch, _ in self._units.numbered:
+    def begin(self, units: UnitPlan, todo: Sequence[Unit], reduced: set[int]) -> None:
+        """Keep what a portion of the queries gives from now on; what was before is kept.
+
+        Batches whose units are all there and that aren't ``reduced`` are at once.
+
+        Args:
+            units: the plan of the portion.
+            todo: units that the sink hasn't got.
+            reduced: batches that it has.
+        """
+        self._units, self._missing = units, Counter(unit.batch for unit in todo)
+        for batch, _ in units.numbered:
             if batch not in reduced and not self._missing[batch]:
                 self._reduce(batch, None)
 
     def keep(self, results: Sequence[UnitResult]) -> None:
         """Commit what units gave. A cancelled run reduces nothing more: what its units finish is kept."""
+        assert self._units is not None
         ready: list[tuple[int, UnitResult | None]] = []
         for result in results:
             batch, volume, _ = result.unit
@@ -59,7 +71,7 @@ class Keeper:
             if len(self._units.volumes) == 1:
                 ready.append((batch, result))
             else:
-                self._sink.commit_unit(batch, volume, result.records, result.stats)
+                self.sink.commit_unit(batch, volume, result.records, result.stats)
                 self._progress.parts_kept += 1
                 self._missing[batch] -= 1
                 if not self._missing[batch]:
@@ -70,22 +82,31 @@ class Keeper:
             elif not self._progress.cancellation.requested:
                 self._reduce(batch, whole)
             elif whole and whole.records is not None:
-                self._sink.commit_unit(batch, 0, whole.records, whole.stats)
+                self.sink.commit_unit(batch, 0, whole.records, whole.stats)
             self._progress.parts_kept += whole is not None
         self._keep_reduced(REDUCED_AT_ONCE)
 
     def finish(self) -> None:
-        """Keep what is being reduced."""
+        """Keep what is being reduced.
+
+        Raises:
+            Cancelled: it was asked for before all batches of the portion were done.
+        """
         self._keep_reduced(0)
+        kept = self.sink.done_batches() if self._units else set()
+        if self._units and any(batch not in kept for batch, _ in self._units.numbered):
+            self._progress.cancellation.check()
 
     def _reduce(self, number: int, whole: UnitResult | None) -> None:
         """The hits of a batch, from what its only unit gave as a ``whole`` or from the parts that are kept."""
-        parts = [whole.records] if whole and whole.records is not None else self._sink.partials(number)
+        parts = [whole.records] if whole and whole.records is not None else self.sink.partials(number)
+        # With the batch at hand, since the runner may be at work on the next portion before it is reduced.
+        batch = self._runner.batches.get(number)
         if self._pool:
             self._keep_reduced(REDUCED_AT_ONCE - 1)
-            self._reducing.append((number, whole, self._pool.submit(self._runner.reduce, number, parts)))
+            self._reducing.append((number, whole, self._pool.submit(self._runner.reduce, number, batch, parts)))
         else:
-            self._keep_all(number, whole, *self._runner.reduce(number, parts))
+            self._keep_all(number, whole, *self._runner.reduce(number, batch, parts))
 
     def _keep_reduced(self, most: int) -> None:
         """Keep the hits of batches whose reduce stages are done, and wait for some while there are more than these."""
@@ -95,7 +116,7 @@ class Keeper:
                 self._keep_all(number, whole, *reduced.result())
             except Cancelled:
                 if whole and whole.records is not None:
-                    self._sink.commit_unit(number, 0, whole.records, whole.stats)
+                    self.sink.commit_unit(number, 0, whole.records, whole.stats)
 
     def _keep_all(self, number: int, whole: UnitResult | None, hits: Hits, stats: dict[str, SlotStats]) -> None:
         """Commit what the reduce stages of a batch gave."""
@@ -107,7 +128,7 @@ class Keeper:
         check_columns(self._plan, hits)
         numbers = distinct(hits.target)
         info = self._source.info(numbers) if len(numbers) else _no_targets()
-        self._sink.commit_batch(number, moved_back(hits, *self._stretches), info, stats)
+        self.sink.commit_batch(number, moved_back(hits, *self._stretches), info, stats)
 
 
 def check_columns(plan: Plan, hits: Hits) -> None:

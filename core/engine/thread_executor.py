@@ -45,13 +45,18 @@ class ThreadExecutor:
     def submit(self, units: Sequence[Unit]) -> None:
         self._waiting = iter(units)
         self._left = Counter(unit.volume for unit in units)
+        self._begin()
 
-    def finished(self, timeout: float) -> list[UnitResult] | None:
+    def _begin(self) -> None:
+        """Have units carried out and volumes read, as many as there shall be at a time."""
         while (not self._cancellation.requested and len(self._flying) < self._flight + self._ahead
                and (unit := next(self._waiting, None))):
             if self._ahead:
                 self._readers.submit(self._read_ahead, unit.volume)
             self._flying[self._units.submit(self._work, unit)] = unit
+
+    def finished(self, timeout: float) -> list[UnitResult] | None:
+        self._begin()
         if not self._flying:
             return None
         done, _ = wait(self._flying, timeout, FIRST_COMPLETED)

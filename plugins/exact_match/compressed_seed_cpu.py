@@ -21,6 +21,7 @@ from .compressed_array import KIND, psi_tables
 from .compressed_search_cpu import first_row, place_of
 from .compressed_seed_reference import CompressedMatches, CompressedQueries
 from .fm_index import text_of
+from .query_seeds_cpu import seeds_of_queries
 from .same_symbols_cpu import same_before, same_behind
 from .seed_reference import Strand
 from .strands_cpu import strand_of
@@ -108,6 +109,7 @@ class CompressedQueriesCpu(CompressedQueries):
     backend = "cpu"
     batch_residues, flight = 2_000_000, 2
     strand_of = staticmethod(strand_of)
+    seeds = staticmethod(seeds_of_queries)
 
     def footprint(self, shape: Shape) -> Footprint:
         text = shape.target_residues + shape.targets

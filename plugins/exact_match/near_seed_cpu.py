@@ -19,6 +19,7 @@ from seqloom.core.stages import Footprint, Shape
 from .fm_index import KIND, tables_of, text_of
 from .fm_seed_cpu import codes_of
 from .near_seed_reference import NearMatches, NearQueries
+from .query_seeds_cpu import seeds_of_queries
 from .seed_reference import Strand
 from .strands_cpu import strand_of
 from .symbols import rejected
@@ -74,6 +75,7 @@ class NearQueriesCpu(NearQueries):
     backend = "cpu"
     batch_residues, flight = 2_000_000, 2
     strand_of = staticmethod(strand_of)
+    seeds = staticmethod(seeds_of_queries)
 
     def footprint(self, shape: Shape) -> Footprint:
         text = shape.target_residues + shape.targets

@@ -80,7 +80,8 @@ def most_work(context: Context, residues: int, unique: bool = False) -> float:
 
 def strand_of(queries: SequenceBatch, frame: int, acgt_only: bool) -> Strand:
     """One strand of the queries in symbols."""
-    strand, table = empty_strand(queries, frame), strand_table(queries, frame, acgt_only)
+    strand = strand_in(np.full(strand_size(queries), NEVER, np.uint8), queries, frame)
+    table = strand_table(queries, frame, acgt_only)
     for place, start in enumerate(strand.starts.tolist()):
         residues = queries[place][:: 1 if frame > 0 else -1]
         strand.symbols[start : start + len(residues)] = table[residues]
@@ -93,9 +94,13 @@ def strand_table(queries: SequenceBatch, frame: int, acgt_only: bool) -> np.ndar
     return table if frame > 0 else table[complement_table(queries.alphabet)]
 
 
-def empty_strand(queries: SequenceBatch, frame: int) -> Strand:
-    """A strand with room for every query and without any residue."""
-    symbols = np.full(queries.total_residues + len(queries) + 1 + _BLOCK, NEVER, np.uint8)
+def strand_size(queries: SequenceBatch) -> int:
+    """Symbols of a strand."""
+    return queries.total_residues + len(queries) + 1 + _BLOCK
+
+
+def strand_in(symbols: np.ndarray, queries: SequenceBatch, frame: int) -> Strand:
+    """A strand with room for every query in u1[strand_size] ``symbols``."""
     return Strand(symbols, queries.offsets[:-1] + 1 + np.arange(len(queries)), frame)
 
 
@@ -188,6 +193,12 @@ def strands_together(parts: Sequence[Seeds]) -> Seeds:
     return seeds.take(np.argsort(key, kind="stable"))
 
 
+def damaged() -> DamagedError:
+    """What is wrong where a match doesn't end within its target."""
+    return DamagedError("the stored index gives matches that aren't there: it was not made of these sequences; make it "
+                        "anew: seqloom index drop, then seqloom index build")
+
+
 def seeds_of(context: Context, starts: np.ndarray, strand: Strand, places: np.ndarray, suffixes: np.ndarray,
              lengths: np.ndarray) -> Seeds:
     """Seeds of matches by their places in the strand and in the text, where targets begin at i8[k] ``starts``.
@@ -199,8 +210,7 @@ def seeds_of(context: Context, starts: np.ndarray, strand: Strand, places: np.nd
     query = np.searchsorted(strand.starts, places, "right") - 1
     target = np.searchsorted(starts, suffixes, "right") - 1
     if (suffixes - starts[target] + lengths > targets.lengths[target]).any():
-        raise DamagedError("the stored index gives matches that aren't there: it was not made of these sequences; make "
-                           "it anew: seqloom index drop, then seqloom index build")
+        raise damaged()
     start = places - strand.starts[query]
     if strand.frame < 0:
         start = queries.lengths[query] - start - lengths

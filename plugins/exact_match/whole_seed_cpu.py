@@ -13,6 +13,7 @@ from seqloom.core.stages import Footprint, Shape
 from .fm_index import KIND, SMALLER, Tables, tables_of, text_of
 from .fm_search_cpu import _FLAG, count_bits, extended, is_plain, mapped, mapped_base, symbol_before
 from .fm_seed_cpu import codes_of, word_table
+from .query_seeds_cpu import seeds_of_queries
 from .same_symbols_cpu import same_before
 from .seed_reference import Strand
 from .strands_cpu import strand_of
@@ -227,8 +228,9 @@ def pays(residues: int, text: int) -> bool:
 class WholeQueriesCpu(WholeQueries):
     __doc__ = WholeQueries.__doc__
     backend = "cpu"
-    batch_residues, flight = 2_000_000, 2
+    batch_residues, flight = 4_000_000, 2
     strand_of = staticmethod(strand_of)
+    seeds = staticmethod(seeds_of_queries)
 
     def footprint(self, shape: Shape) -> Footprint:
         text = shape.target_residues + shape.targets

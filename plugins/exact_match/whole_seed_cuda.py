@@ -141,7 +141,7 @@ class QueriesOnDevices(WholeQueries):
     """
 
     backend = "cuda"
-    batch_residues = LARGE_BATCH
+    batch_residues, flight = LARGE_BATCH, 4
 
     @abstractmethod
     def search(self) -> type[PartSearch]:

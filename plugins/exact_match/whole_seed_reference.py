@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
+from seqloom.core.engine.threads import run_tasks
 from seqloom.core.errors import InputError
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape, option
@@ -69,10 +70,17 @@ class WholeQueries(SeedStage):
             raise InputError(f"query '{queries.names[at]}' has {int(queries.lengths[at]):,} residues and at most "
                              f"{self.options.longest:,} can be looked up as a whole; raise {context.slot}.longest with "
                              "--set, or find the matches in it with seqloom mum")
-        strands = [self.strand_of(queries, frame, context.options.acgt_only) for frame in context.options.frames()]
+        strands = run_tasks(context.threads, lambda frame: self.strand_of(queries, frame, context.options.acgt_only),
+                            list(context.options.frames()))
+        return self.seeds(context, starts, strands, self.places(context, strands))
+
+    @staticmethod
+    def seeds(context: Context, starts: np.ndarray, strands: Sequence[Strand],
+              found: Sequence[tuple[np.ndarray, np.ndarray]]) -> Seeds:
+        """Seeds of what ``places`` gives, by query, strand and place; targets begin at i8[k] ``starts`` of the text."""
         parts = []
-        for strand, (numbers, places) in zip(strands, self.places(context, strands), strict=True):
-            rows = in_order(np.stack([strand.starts[numbers], places, queries.lengths[numbers]], axis=1))
+        for strand, (numbers, places) in zip(strands, found, strict=True):
+            rows = in_order(np.stack([strand.starts[numbers], places, context.queries.lengths[numbers]], axis=1))
             parts.append(seeds_of(context, starts, strand, *rows.T))
         return strands_together(parts)
 

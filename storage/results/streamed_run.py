@@ -18,7 +18,7 @@ from ...core.progress import Cancellation
 from ...core.records import Hits, Records
 from ...core.sequences import ModelBatch, SequenceBatch
 from .memory_run import HeldReport
-from .report import Reporting
+from .report import QUERIES_AT_ONCE, Reporting
 from .run_row import INCOMPLETE, NUMBER, OF_RUN, begun, new_run_id, numbered
 
 if TYPE_CHECKING:
@@ -242,4 +242,5 @@ class _StreamedReport(HeldReport):
             held = MemorySink()
             held.commit_batch(0, hits, targets, {})
             self.hold(queries, held)
+            self.times = max(HeldReport.times, len(queries) // QUERIES_AT_ONCE)  # as many as a batch has
             yield from self._blocks(self._first, self._first + len(queries), residues)

@@ -371,6 +371,52 @@ def test_volumes_are_read_while_others_are_searched_unless_told_otherwise(ahead:
     assert_same_hits(whole(), sink.hits)
 
 
+class Portions:
+    """Queries one batch at a time, as the engine is given them behind the first."""
+
+    part = None
+
+    def __init__(self, batches: list[SequenceBatch]) -> None:
+        self.batches = batches
+
+    def widen(self) -> None:
+        pass
+
+    def next(self, cancellation: Cancellation) -> SequenceBatch | None:
+        cancellation.check()
+        return self.batches.pop(0) if self.batches else None
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_next_queries_are_searched_while_those_before_are_reduced(fails: bool, monkeypatch) -> None:
+    """Reducing the first portion waits for units of the second; it is kept even if these fail."""
+    begun, rank, seeds = threading.Event(), toy.Rank.run, toy.WordSeeds.run
+
+    def reduce(self, context, records):
+        if 0 in context.queries.ordinals:
+            assert begun.wait(10)
+        return rank(self, context, records)
+
+    def search(self, context, records):
+        if 0 not in context.queries.ordinals:
+            begun.set()
+            if fails:
+                raise InputError("no more")
+        return seeds(self, context, records)
+
+    monkeypatch.setattr(toy.Rank, "run", reduce)
+    monkeypatch.setattr(toy.WordSeeds, "run", search)
+    made, sink = engine(QUERIES.take(0, 4), threads=2, volume_residues=200), MemorySink()
+    made._more = Portions([QUERIES.take(4, 6), QUERIES.take(6, 9)])
+    if fails:
+        with pytest.raises(InputError, match="no more"):
+            made.run(sink)
+        assert {*sink.hits.query.tolist()} == {*whole().query.tolist()} & {0, 1, 2, 3}
+    else:
+        made.run(sink)
+        assert_same_hits(sink.hits, whole())
+
+
 def test_volumes_that_are_in_memory_are_at_hand() -> None:
     run = engine(volume_residues=100)
     some = np.array([0, 2], np.int64)

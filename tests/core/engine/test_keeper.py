@@ -29,6 +29,9 @@ class Sink:
     def partials(self, batch: int) -> list[Any]:
         return self.units[batch]
 
+    def done_batches(self) -> set[int]:
+        return set(self.batches)
+
     def commit_batch(self, batch: int, hits: Hits, targets: Any, stats: Any) -> None:
         assert self.units.pop(batch) == [f"{batch} {volume}" for volume in range(VOLUMES)]
         self.batches.append(batch)
@@ -42,14 +45,16 @@ class Runner:
         family = SimpleNamespace(target_location=lambda options: None)
         self.plan = SimpleNamespace(family=family, options=None, columns={})
         self._lock = threading.Lock()
+        self.batches = {number: f"batch {number}" for number in range(BATCHES)}
 
     def add(self, stats: Any) -> None:
         pass
 
-    def reduce(self, number: int, parts: list[Any]) -> tuple[Hits, dict[str, Any]]:
+    def reduce(self, number: int, batch: str, parts: list[Any]) -> tuple[Hits, dict[str, Any]]:
         with self._lock:
             self.at_once += 1
             self.most = max(self.most, self.at_once)
+        assert batch == f"batch {number}"
         try:
             self.work(number)
         finally:
@@ -67,8 +72,9 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 def keeper(sink: Sink, runner: Runner, pool: ThreadPoolExecutor | None, progress: Progress | None = None) -> Keeper:
     todo = [Unit(batch, volume, 1) for batch in range(BATCHES) for volume in range(VOLUMES)]
     units = SimpleNamespace(volumes=range(VOLUMES), numbered=[(batch, None) for batch in range(BATCHES)])
-    return Keeper(cast(Any, sink), cast(UnitPlan, units), todo, cast(Any, runner), cast(Any, None),
-                  progress or Progress(), pool)
+    made = Keeper(cast(Any, sink), cast(Any, runner), cast(Any, None), progress or Progress(), pool)
+    made.begin(cast(UnitPlan, units), todo, set())
+    return made
 
 
 def keep(made: Keeper, batch: int) -> None:
