@@ -93,13 +93,15 @@ class Ragged:
     def between(self, first: int, last: int) -> "Ragged":
         """Rows ``first`` … ``last`` − 1; their values aren't copied."""
         offsets = self.offsets[first : last + 1]
-        return Ragged(offsets - offsets[0], self.values[offsets[0] : offsets[-1]])
+        return Ragged(offsets - offsets[0], self.values[offsets[0] : offsets[-1]], width=self.width)
 
     def take(self, index: np.ndarray) -> "Ragged":
         """Rows at ``index`` (integers or a bool mask), in that order."""
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64, copy=False)
         if len(index) and index[-1] - index[0] == len(index) - 1 and (np.diff(index) == 1).all():
             return self.between(index[0], index[-1] + 1)
+        if self.width:
+            return Ragged.even(self.values[self.offsets[0] : self.offsets[-1]].reshape(-1, self.width)[index])
         if 2 * len(index) > len(self) and (np.diff(index) > 0).all():  # some are left out: no places need be found
             kept = np.zeros(len(self), np.bool_)
             kept[index] = True
@@ -114,6 +116,10 @@ class Ragged:
 
     @classmethod
     def concat(cls, parts: Sequence["Ragged"]) -> "Ragged":
+        widths = {part.width for part in parts if len(part)}
+        if len(widths) == 1 and (width := widths.pop()):
+            return cls.even(np.concatenate([part.values[part.offsets[0] : part.offsets[-1]] for part in parts])
+                            .reshape(-1, width))
         lengths = np.concatenate([np.diff(p.offsets) for p in parts])
         offsets = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])

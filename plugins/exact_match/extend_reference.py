@@ -29,5 +29,5 @@ class MatchesAsTheyAre(ExtendStage):
             "query_frame": records.query_frame, "target_frame": records.target_frame,
             "length": length, "identities": length, "positives": length, "mismatches": none, "gap_opens": none,
             "gaps": none,
-            "path": Ragged(np.arange(len(records) + 1, dtype=np.int64), (length << 4 | MATCH).astype(np.uint32)),
+            "path": Ragged.even((length << 4 | MATCH).astype(np.uint32)[:, None]),
         })

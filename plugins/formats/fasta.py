@@ -29,7 +29,7 @@ BLOCK = 1 << 18
 """Bytes that are looked at in one go, so many that they and what is made of them stay in the cache of the processor;
 fewer, but no fewer than ``SMALL_BLOCK``, for small batches."""
 SMALL_BLOCK = 1 << 16
-SHARED_BLOCK = 1 << 20
+SHARED_BLOCK = 1 << 22
 """The same for several threads, which wait for each other less often with larger ones."""
 LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""

@@ -165,7 +165,14 @@ def test_sizes() -> None:
 def test_rows_of_a_matrix_know_their_width() -> None:
     rows = Ragged.even(np.arange(6, dtype=np.uint8).reshape(2, 3)[:, ::-1])
     assert rows.width == 3 and [row.tolist() for row in rows] == [[2, 1, 0], [5, 4, 3]]
-    assert rows.take(np.array([1])).width == 0 and not len(Ragged.even(np.empty((0, 0), np.uint8)))
+    assert not len(Ragged.even(np.empty((0, 0), np.uint8)))
+    more = Ragged.concat([rows.between(1, 2), Ragged.of([], np.uint8), rows])
+    assert more.width == 3 and [row.tolist() for row in more] == [[5, 4, 3], [2, 1, 0], [5, 4, 3]]
+    some = more.between(1, 3).take(np.array([True, False]))
+    assert some.width == 3 and [row.tolist() for row in some] == [[2, 1, 0]]
+    assert [row.tolist() for row in more.take(np.array([2, 0, 2]))] == [[5, 4, 3]] * 3
+    mixed = Ragged.concat([rows, Ragged.of([[7]], np.uint8)])
+    assert mixed.width == 0 and [row.tolist() for row in mixed] == [[2, 1, 0], [5, 4, 3], [7]]
 
 
 def test_columns_can_be_made_when_they_are_asked_for() -> None:
