@@ -127,8 +127,8 @@ class QueryStream:
         self._together = WIDER * self.files.batches
 
     def read_ahead(self) -> None:
-        """Have the next portion read, by a thread of its own."""
-        if not self._reading and not self._ended:
+        """Have the next portion read, by a thread of its own, unless one is not to be read ahead."""
+        if self._ahead and not self._reading and not self._ended:
             self._reading = True
             # One that waits for a pipe must not keep the program from ending.
             threading.Thread(target=self._fetch, name="queries", daemon=True).start()

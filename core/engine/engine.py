@@ -43,6 +43,9 @@ class Portions(Protocol):
     def widen(self) -> None:
         """Give more at a time from now on."""
 
+    def read_ahead(self) -> None:
+        """Begin to read the next queries, unless one thing is to be done after the other."""
+
     def next(self, cancellation: Cancellation) -> Queries | None:
         """The next queries, numbered behind the last ones; None when there are no more. Waits for them.
 
@@ -155,6 +158,8 @@ class Engine:
             self._hold(plan)
         if self._more and self.planner.volumes_kept(plan) < len(plan.volumes):
             self._more.widen()
+        if self._more:
+            self._more.read_ahead()
         self.progress.parts = self.progress.parts_kept = 0
         in_turn = self.settings.in_turn or self.settings.threads == 1
         with pool(REDUCED_AT_ONCE, "reduce") as reducers:

@@ -55,6 +55,7 @@ FUNCTIONS = device_functions(
 """The host's look-ups as device functions."""
 _is_plain, _mapped_base, _extended = FUNCTIONS["is_plain"], FUNCTIONS["mapped_base"], FUNCTIONS["extended"]
 _NEVER = int(NEVER)
+_GRAIN = 64 << 20  # bytes in whole numbers of which free memory is told where there is much: plans serve again
 
 
 @cuda.jit(device=True)
@@ -160,7 +161,8 @@ def free_memory() -> int:
                 free = cuda.current_context().get_memory_info()[0]
             with _changing:
                 least = min(least, int(min(free, 1 << 40)) + sum(kept.size for kept in _kept if kept.device == device))
-        claims.free = least * 9 // 10
+        free = least * 9 // 10
+        claims.free = free - free % _GRAIN if free > 16 * _GRAIN else free
         return claims.free
 
 

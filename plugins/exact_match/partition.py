@@ -21,6 +21,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ ORDERS = ("index", "queries")
 _MOST_PARTS = 1 << 16
 _HALVINGS = 6  # of parts of the queries that are tried, to hide the copying of more of them
 _LEAST_PART = 1 << 20  # bytes of such a part
+_LARGE, _LEADING = 1 << 26, 6  # bytes of queries from which on so many leading bits of them are told apart
 _MORE_DEVICES = 16  # numbers of devices that are tried, from the least on that could hold the index
 
 
@@ -102,6 +104,13 @@ class Split:
                 f"those of the {'index' if self.order == 'index' else 'queries'} stay: {self.seconds:.3g} s predicted")
 
 
+def about(queries: int) -> int:
+    """Bytes of queries for ``Work``, a little more than there are where these are many: batches of about the same size
+    are cut alike, and how is found out once."""
+    bits = max(0, queries.bit_length() - _LEADING) if queries >= _LARGE else 0
+    return -(-queries // (1 << bits)) << bits
+
+
 def seconds(work: Work, costs: Costs, order: str, index_parts: np.ndarray, query_parts: np.ndarray) -> np.ndarray:
     """T for each pair of numbers of parts."""
     copied = np.where((index_parts == work.there) & (index_parts <= work.devices), 0, costs.copy)
@@ -127,6 +136,7 @@ def _taken(work: Work, index_parts: np.ndarray) -> np.ndarray:
     return -(-work.index // index_parts) + work.overlap * (index_parts > 1)
 
 
+@lru_cache(256)
 def best_split(work: Work, costs: Costs) -> Split:
     """The split that takes least time; of equal ones the first order with the fewest parts.
 
@@ -160,6 +170,7 @@ def best_split(work: Work, costs: Costs) -> Split:
     return min(found, key=lambda split: split.seconds)
 
 
+@lru_cache(256)
 def enough_devices(work: Work, costs: Costs) -> tuple[int, float] | None:
     """With how many devices, at least, no part of the index would be copied more than once, and T then (3.5.4).
 

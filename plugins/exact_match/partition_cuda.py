@@ -31,7 +31,7 @@ from .fm_index import KIND, IndexPart, tables_of
 from .fm_index_cpu import FmIndexCpu
 from .fm_index_reference import FmIndexOptions
 from .fm_search_cuda import DeviceTables, Layout, cuda, part_bytes
-from .partition import Costs, Split, Work, best_split, costs_for, enough_devices
+from .partition import Costs, Split, Work, about, best_split, costs_for, enough_devices
 from .seed_reference import Strand
 from .strands_cpu import strand_of
 from .symbols import end, target_text
@@ -152,7 +152,7 @@ class Partition:
         whole = self.parts(1)[0]
         size = part_bytes(whole, self._search.layout)
         density, count = size / whole.places, devices.device_count()
-        return Work(index=size, queries=int(self._sizes.sum()) * len(self._strands), memory=self.room.memory,
+        return Work(index=size, queries=about(int(self._sizes.sum()) * len(self._strands)), memory=self.room.memory,
                     least_index=int(density * max(LEAST_RESIDUES, self._overlap)) + 1,
                     least_queries=int(self._sizes.max()), overlap=int(density * self._overlap) + SLACK, devices=count,
                     there=self._parts_there(count), buffers=_BUFFERS)

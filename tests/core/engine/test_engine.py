@@ -382,6 +382,9 @@ class Portions:
     def widen(self) -> None:
         pass
 
+    def read_ahead(self) -> None:
+        pass
+
     def next(self, cancellation: Cancellation) -> SequenceBatch | None:
         cancellation.check()
         return self.batches.pop(0) if self.batches else None

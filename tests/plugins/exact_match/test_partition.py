@@ -8,7 +8,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from seqloom.core.errors import BudgetError, OptionError
-from seqloom.plugins.exact_match.partition import ORDERS, Costs, Work, best_split, costs_for, enough_devices, seconds
+from seqloom.plugins.exact_match.partition import (
+    ORDERS,
+    Costs,
+    Work,
+    about,
+    best_split,
+    costs_for,
+    enough_devices,
+    seconds,
+)
 
 costs = st.builds(Costs, st.floats(1e-3, 10), st.floats(1e-3, 10), st.floats(0, 100))
 works = st.builds(Work, index=st.integers(1, 150), queries=st.integers(1, 400), memory=st.integers(20, 300),
@@ -157,3 +166,10 @@ def test_costs_are_measured_once_and_kept(tmp_path, monkeypatch):
     for text in ("soon", "1", "1,0", "nan,1", "-1,1"):
         with pytest.raises(OptionError, match="nanoseconds"):
             costs_for(text, "a device", measure)
+
+
+@given(st.integers(0, 1 << 45))
+def test_large_numbers_of_bytes_are_told_apart_by_their_leading_bits(queries: int) -> None:
+    known = about(queries)
+    assert queries <= known <= queries * 33 / 32 and (queries >= 1 << 26 or known == queries)
+    assert about(known) == known
