@@ -39,7 +39,13 @@ def _driver_in_sight() -> bool:
 
 def devices_to_count() -> bool:
     """Whether there may be several devices, as far as the system shows without opening the driver."""
-    return simulated() or len(glob("/dev/nvidia[0-9]*")) != 1
+    return simulated() or _devices_in_sight() != 1
+
+
+@cache
+def _devices_in_sight() -> int:
+    """Of NVIDIA's, that the system shows: every volume asks."""
+    return len(glob("/dev/nvidia[0-9]*"))
 
 
 def open_ahead(devices: int = 1) -> None:

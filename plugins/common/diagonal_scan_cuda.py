@@ -456,7 +456,7 @@ class DeviceScan:
     def _begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
         """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
         space, stream, targets = self._space, self._space.streams[slot], len(self._targets)
-        scanned, rings = group.scanned, rings_of(group.sieved)
+        scanned, rings = group.scanned, rings_of(tuple(group.sieved))
         tables = [query.profile.words for query in scanned] + [ring.table for ring in rings]
         limits = [_halves(query.cutoff) for query in scanned] + [ring.limits for ring in rings]
         words = max(self._need.query, sum(map(len, tables)))

@@ -19,13 +19,13 @@ smaller than what the scan gains; each is scored cell by cell by a second kernel
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32
-from seqloom.core.classes import NamedTuple
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.jit import launch
 from seqloom.core.cuda.one_hot import (
@@ -322,7 +322,8 @@ def shape_of(positions: int) -> Shape:
     return min(shapes, key=lambda shape: shape.passes * (shape.columns + _STEP_COLUMNS))
 
 
-class Sieve(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Sieve:
     """What is sieved with for a query.
 
     Attributes:
@@ -404,8 +405,10 @@ class Ring(NamedTuple):
     classes: int
 
 
-def rings_of(sieves: Sequence[tuple[int, Sieve]]) -> list[Ring]:
-    """Rings of queries, by their numbers, which come by rising limits.
+@lru_cache(8)
+def rings_of(sieves: tuple[tuple[int, Sieve], ...]) -> list[Ring]:
+    """Rings of queries, by their numbers, which come by rising limits; those of the last ones are kept, since every
+    volume asks for them.
 
     Rings fit in shared memory and are of about the same size, unless limits differ much.
     """

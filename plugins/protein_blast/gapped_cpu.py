@@ -41,6 +41,8 @@ from seqloom.plugins.protein_blast.words import HITS_PER_CELL, segment_excess
 NONE = np.int64(0)
 """Where counts start: a literal 0 would have functions compiled for that, too."""
 
+_WORTH_A_PART = 16
+"""Segments for which it pays to wake a thread."""
 SEGMENTS_PER_CELL = 4e-7
 """Ungapped segments per pair of residues that are extended with gaps, of real proteins with default options."""
 HITS_PER_SEGMENT = 4
@@ -257,7 +259,7 @@ class PreliminaryGappedCpu(PreliminaryGapped):
             context.advance(starts[-1] - starts[0], len(segments))
             return found[:count], restarts
 
-        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads))
+        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads, len(segments) / _WORTH_A_PART))
         context.count("begun again in full", sum(restarts for _, restarts in parts))
         return np.concatenate([np.empty((0, 8), np.int64), *(rows for rows, _ in parts)])
 

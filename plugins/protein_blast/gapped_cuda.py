@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 GROUP = 1 << 16
 """Segments that are on a device together, at most; while some are extended, the next are sent."""
+_WORTH_A_PART = 1024
+"""Segments for which it pays to wake a thread that judges them."""
 SEGMENT = 6
 """Numbers of one that the device is sent: places of query and target, starts in both, length, whether restricted."""
 _BYTES_PER_SEGMENT = 4 * (SEGMENT + 4 + 2 * ENDS)
@@ -172,7 +174,7 @@ class PreliminaryGappedCuda(OnDevices, PreliminaryGappedCpu):
             found[:count, PAIR] += first
             return found[:count], again[:left] + first
 
-        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads))
+        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads, len(segments) / _WORTH_A_PART))
         again = np.concatenate([left for _, left in parts])
         context.count("pairs by the host", len(again))
         found = [rows for rows, _ in parts]

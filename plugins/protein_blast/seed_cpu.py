@@ -29,6 +29,8 @@ from seqloom.plugins.protein_blast.word_alphabet import WordAlphabet, word_alpha
 from seqloom.plugins.protein_blast.words import RESIDUES
 
 LANES, STRIDE = BYTE_LANES, LOOKUP_STRIDE
+_WORTH_A_PART = 128
+"""Diagonals for which it pays to wake a thread, which takes some 50 µs."""
 MOST = 127
 """Largest sum of scores that is told from others, and with the sign turned the smallest."""
 END = LOOKUP_ENTRIES - 1
@@ -207,7 +209,7 @@ class WordHitsCpu(WordHits):
             mine = [column[rows] for column in diagonals]
             return find_on(8 * len(mine[0]) + 1024, mine)
 
-        parts = [slice(*part) for part in even_parts(len(records), context.threads)]
+        parts = [slice(*part) for part in even_parts(len(records), context.threads, len(records) / _WORTH_A_PART)]
         found = run_tasks(context.threads, find, parts)
         ends = np.cumsum([len(row) for row, _ in found], dtype=np.int64).tolist()
         hits = {name: np.empty(ends[-1] if ends else 0, np.int64 if name == "target" else np.int32)

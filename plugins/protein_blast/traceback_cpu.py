@@ -48,6 +48,8 @@ from seqloom.plugins.protein_blast.traceback_reference import ADJUSTMENT, FinalT
 
 DONE, NOTHING, MORE_CHOICES, MORE_RUNS = range(4)
 """Results of the kernels: done, no alignment, too little room for the choices of a pass, too little room for paths."""
+_WORTH_A_PART = 2
+"""Preliminary alignments for which it pays to wake a thread."""
 FIRST_CHOICES, FIRST_RUNS = 1 << 20, 2
 """Room to begin with: sets of lanes of each pass, runs of paths per residue of the preliminary
 alignments. Four times as much is tried next."""
@@ -243,7 +245,7 @@ def traced_pairs(context: Context, records: Records, bounds: np.ndarray, places:
         paths = Ragged(made.path_offsets[: count + 1], made.paths).take(kept)
         return made.found[kept], made.counts[kept], made.ways[kept], paths
 
-    parts = run_tasks(context.threads, part, group_parts(bounds, context.threads))
+    parts = run_tasks(context.threads, part, group_parts(bounds, context.threads, len(records) / _WORTH_A_PART))
     if not parts:
         return Alignments.empty([ADJUSTMENT])
     rows, counts, ways, paths = (list(column) for column in zip(*parts, strict=True))

@@ -13,6 +13,9 @@ from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped
 QUERY, TARGET, SCORE, QUERY_START, TARGET_START, LENGTH = range(6)
 """Columns of a table of segments."""
 
+_WORTH_A_PART = 512
+"""Hits for which it pays to wake a thread."""
+
 
 @kernel
 def _left(matrix, query, target, query_pos, target_pos, x_drop, score):
@@ -156,7 +159,7 @@ class TwoHitUngappedCpu(TwoHitUngapped):
             by = [(SCORE, FALLING), (TARGET_START, RISING), (LENGTH, FALLING), (QUERY_START, RISING)]
             return found[order_in_groups(found, group_starts(found[:, QUERY], found[:, TARGET]), by)], extensions
 
-        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads))
+        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads, len(records) / _WORTH_A_PART))
         context.count("extensions", sum(extensions for _, extensions in parts))
         found = np.concatenate([np.empty((0, 6), np.int64), *(rows for rows, _ in parts)])
         frame = np.ones(len(found), np.int8)

@@ -26,7 +26,7 @@ def test_rings_hold_all_queries_in_their_order(queries: list[tuple[int, int]]) -
     queries.sort(key=lambda query: query[1])
     sieves = [(n, sieve.sieve_for(scores_of(length), np.array([cutoff]), EVERYTHING))
               for n, (length, cutoff) in enumerate(queries)]
-    rings = sieve.rings_of(sieves)
+    rings = sieve.rings_of(tuple(sieves))
     told = [row for ring in rings for row in ring.limits[ring.classes :].reshape(ring.queries, -1).tolist()]
     assert [row[0] for row in told] == list(range(len(queries)))
     assert [(row[3], row[4]) for row in told] == queries
