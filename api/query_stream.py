@@ -4,6 +4,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from . import inputs
 from .core.alphabet import alphabet
 from .core.classes import NamedTuple
 from .core.engine.planning import query_batches
+from .core.engine.threads import concatenated
 from .core.errors import ResumeError
 from .core.progress import Cancellation, Progress
 from .core.sequences import SequenceBatch
@@ -172,7 +174,7 @@ class QueryStream:
             residues, queries = residues + batch.total_residues, queries + len(batch)
             wanted = self._together
             while residues >= wanted * self._residues or queries > wanted * self._queries:
-                whole = SequenceBatch.concat(held)
+                whole = self._whole(held)
                 ends = [end for _, end in query_batches(whole, self._queries, self._residues)]
                 if len(ends) <= wanted:
                     held = [whole]
@@ -184,7 +186,10 @@ class QueryStream:
                 first += end
         self.more = False
         if held:
-            yield _numbered(SequenceBatch.concat(held), first), self._read_part()
+            yield _numbered(self._whole(held), first), self._read_part()
+
+    def _whole(self, batches: list[SequenceBatch]) -> SequenceBatch:
+        return SequenceBatch.concat(batches, partial(concatenated, threads=self._threads))
 
     def _batches(self) -> Iterator[SequenceBatch]:
         files = self.files

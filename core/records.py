@@ -120,9 +120,10 @@ class Ragged:
         if len(widths) == 1 and (width := widths.pop()):
             return cls.even(np.concatenate([part.values[part.offsets[0] : part.offsets[-1]] for part in parts])
                             .reshape(-1, width))
-        lengths = np.concatenate([np.diff(p.offsets) for p in parts])
-        offsets = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
+        offsets, at, begin = np.zeros(sum(map(len, parts)) + 1, np.int64), 1, 0
+        for part in parts:
+            np.add(part.offsets[1:], begin - part.offsets[0], out=offsets[at : at + len(part)])
+            at, begin = at + len(part), int(begin + part.offsets[-1] - part.offsets[0])
         return cls(offsets, np.concatenate([p.values for p in parts]))
 
 

@@ -231,8 +231,12 @@ class SequenceBatch:
         return replace(self, ordinals=ordinals)
 
     @staticmethod
-    def concat(batches: Sequence["SequenceBatch"]) -> "SequenceBatch":
-        """One or more batches of one alphabet one behind the other, each sequence with the ordinal that it has."""
+    def concat(batches: Sequence["SequenceBatch"],
+               together: Callable[[Sequence[np.ndarray]], np.ndarray] = np.concatenate) -> "SequenceBatch":
+        """One or more batches of one alphabet one behind the other, each sequence with the ordinal that it has.
+
+        together: puts arrays one behind the other, as ``np.concatenate`` does.
+        """
         if len(batches) == 1:
             return batches[0]
         first = offsets_of([len(batch) for batch in batches])
@@ -244,7 +248,7 @@ class SequenceBatch:
                              np.concatenate([part.end for part in parts]))
 
         return SequenceBatch(
-            batches[0].alphabet, np.concatenate([batch.residues for batch in batches]),
+            batches[0].alphabet, together([batch.residues for batch in batches]),
             offsets_of(np.concatenate([batch.lengths for batch in batches])),
             np.concatenate([batch.ordinals for batch in batches]),
             intervals("lower"), intervals("soft"), intervals("hard"),

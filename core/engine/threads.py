@@ -10,10 +10,14 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 _SHORT_INTERVAL = 0.0001
 """Seconds for which a thread keeps the interpreter while others wait for it, where threads call a device often."""
 
 
+_LARGE = 1 << 20
+"""Bytes that a thread copies at a time."""
 PER_PROCESSOR = 16
 """Threads for each processor, at most: some wait for files, devices and each other."""
 _mine = threading.local()
@@ -187,6 +191,27 @@ def by_threads(threads: int, low: int, high: int, work: Callable[[int, int, int]
     """What ``work(n, first, last)`` gives for each of ``threads`` parts of low … high, one for each thread."""
     bounds = [low + (high - low) * n // threads for n in range(threads + 1)]
     return run_tasks(threads, lambda n: work(n, bounds[n], bounds[n + 1]), range(threads), purpose)
+
+
+def concatenated(parts: Sequence[np.ndarray], threads: int) -> np.ndarray:
+    """As ``np.concatenate`` of one array or more with one axis and of one type; several threads copy large ones.
+
+    New memory is the slow part of that: each thread has the system clear its own.
+    """
+    if threads < 2 or sum(part.nbytes for part in parts) < _LARGE:
+        return np.concatenate(parts)
+    whole, tasks, begin = np.empty(sum(map(len, parts)), parts[0].dtype), list[tuple[int, np.ndarray]](), 0
+    for part in parts:
+        step = max(1, _LARGE // part.itemsize)
+        tasks += [(begin + first, part[first : first + step]) for first in range(0, len(part), step)]
+        begin += len(part)
+
+    def copy(task: tuple[int, np.ndarray]) -> None:
+        at, part = task
+        whole[at : at + len(part)] = part
+
+    run_tasks(threads, copy, tasks, "join")
+    return whole
 
 
 def in_turn(threads: int, work: Callable[[Any], Any], items: Iterable[Any], purpose: str) -> Iterator[Any]:

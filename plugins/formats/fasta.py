@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, PROTEIN, Alphabet
 from seqloom.core.classes import NamedTuple, dataclass
-from seqloom.core.engine.threads import in_turn
+from seqloom.core.engine.threads import concatenated, in_turn
 from seqloom.core.errors import AlphabetError, InputError
 from seqloom.core.joined import Joined
 from seqloom.core.stages import Intervals, OnBad, Reader, SequenceBatch
@@ -404,7 +404,7 @@ class _Reading:
                 self._report(record, int(lines[record]), "the header has no name", "write one behind the '>'")
         self._batch = rest
         self._read += batch.records
-        residues = np.concatenate([np.empty(0, np.uint8), *batch.codes])
+        residues = concatenated([np.empty(0, np.uint8), *batch.codes], self._threads)
         lower = runs_of_records(batch.lower, offsets)
         if batch.bad:
             kept = np.ones(len(names), bool)

@@ -5,12 +5,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from unittest import mock
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from seqloom.core.engine import threads as threads_of_host
 from seqloom.core.engine.threads import (
     PER_PROCESSOR,
     bounded_threads,
     by_threads,
+    concatenated,
     in_turn,
     run_tasks,
     short_switch_interval,
@@ -160,3 +166,11 @@ def test_the_first_failure_in_turn_is_raised_and_ends_the_work(threads: int) -> 
     with pytest.raises(ValueError, match="5"):
         taken.extend(in_turn(threads, work, range(1000), "test"))
     assert max(begun) < 20
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=6), st.integers(1, 3))
+def test_arrays_one_behind_the_other(sizes: list[int], threads: int) -> None:
+    parts = [np.arange(size, dtype=np.int16) + 100 * n for n, size in enumerate(sizes)]
+    with mock.patch.object(threads_of_host, "_LARGE", 8):
+        found = concatenated(parts, threads)
+    assert found.dtype == np.int16 and found.tolist() == np.concatenate(parts).tolist()
