@@ -21,6 +21,7 @@ import numpy as np
 
 from .core.alphabet import Alphabet
 from .core.errors import Cancelled, InputError, OptionError, concerning
+from .core.output_files import begins_database
 from .core.ports import SourceFacts
 from .core.progress import Progress
 from .core.registry import Registry
@@ -40,7 +41,7 @@ PIECE = 1 << 16
 """Compressed bytes that are read at once."""
 MEMORY_LIMIT = 128 << 20
 """Bytes that a decompressor may take to look back in, as many as the program zstd takes."""
-_GZIP, _ZSTD, _BZIP2, _XZ, _DUCKDB = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\0", b"DUCK"
+_GZIP, _ZSTD, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\0"
 _PACKED = {b"PK\x03\x04": "zip", b"\x1f\x9d": "compress", b"7z\xbc\xaf": "7z"}
 _BEHIND = "other bytes follow behind its end"
 _LARGEST_BLOCK = 128 << 10
@@ -174,7 +175,9 @@ def opened(path: str, may_be_empty: bool = False, progress: Progress | None = No
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: can't be read: {getattr(error, 'strerror', None) or error}") from None
         raw = Stream(file, where, file=file, progress=progress)
-    head = raw.peek(8)
+    head = raw.peek(32)
+    if begins_database(head):
+        return raw
     packed = next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)
     if packed:
         raise InputError(f"{where}: {packed} files are not read; decompress it, or use gzip, bzip2, xz or zstd")
@@ -395,6 +398,9 @@ def find_reader(stream: Stream, where: str, registry: Registry, gives: str, quer
     head = stream.peek(HEAD)
     if not head.strip() and len(head) < HEAD:
         raise InputError(f"{where}: the file is empty; give a file with sequences or models")
+    if begins_database(head):
+        raise InputError(f"{where}: is a database file and a file of {gives} is wanted; give another file, or extract "
+                         "sequences with: seqloom db extract")
     for begins, what, remedy in _FOREIGN if head[:1] != b">" else []:
         if re.match(begins, head):
             raise InputError(f"{where}: is {what}, which is not read; {remedy}")
@@ -410,9 +416,6 @@ def find_reader(stream: Stream, where: str, registry: Registry, gives: str, quer
             return reader
         if reader.gives == gives:
             formats.append(reader.name)
-    if head[8:12] == _DUCKDB:
-        raise InputError(f"{where}: is a database file and a file of {gives} is wanted; give another file, or extract "
-                         "sequences with: seqloom db extract")
     line = 1 + head[: len(head) - len(head.lstrip())].count(b"\n")
     raise InputError(f"{where}: line {line}: neither {' nor '.join(formats)}: it begins with "
                      f"{_shown(head.lstrip()[:20])}; check the file's format")

@@ -22,7 +22,7 @@ from .errors import StoreError, UsageError
 ENCODING, UNDECODED = "utf-8", "surrogateescape"
 """Of all text that is written, whatever the locale says; bytes of file names that are no text come out as they were."""
 _BUFFER = 1 << 18
-_DUCKDB = b"DUCK"  # eight bytes from the start of a file
+_DUCKDB, _HEAD = b"DUCK", 20
 _MINE = r"/proc/(\d+)/(?:task/\d+/)?fd/(\d+)"
 
 PathLike = str | os.PathLike
@@ -88,8 +88,14 @@ def is_database(path: PathLike) -> bool:
     with suppress(OSError):
         if os.path.isfile(path):
             with open(path, "rb") as file:
-                return file.read(12)[8:] == _DUCKDB
+                return begins_database(file.read(_HEAD))
     return False
+
+
+def begins_database(head: bytes) -> bool:
+    """Whether a DuckDB file begins so: with a checksum, which may be any bytes, its mark, and the number of its format,
+    which has zeros as no text has."""
+    return head[8:12] == _DUCKDB and (0 in head[12:_HEAD] or len(head) < _HEAD)
 
 
 def _spare_databases(name: str, real: str) -> None:

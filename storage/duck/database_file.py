@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ...core.errors import SchemaError, StoreError
+from ...core.output_files import begins_database
 from . import durable
 from .connection import (
     STORAGE_VERSION,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 READING_MEMORY = 256 << 20
 """Bytes for them without one, so that DuckDB doesn't keep what was read into arrays."""
-MAGIC = b"DUCK"
 _log = logging.getLogger("seqloom")
 
 _open_here: set[str] = set()
@@ -46,7 +46,7 @@ def is_database(path: "str | Path") -> bool:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False  # of a pipe nobody else could read what is read here
         with open(path, "rb") as file:
-            return file.read(12)[8:] == MAGIC
+            return begins_database(file.read(32))
     except (OSError, ValueError):
         return False
 

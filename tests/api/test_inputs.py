@@ -251,6 +251,22 @@ def test_ids_of_several_files(put, registry, tmp_path):
         f"{second}: line 3: id 'b' is there already, in line 3 of {first}" + RENAME + OR_SKIP)
 
 
+@pytest.mark.parametrize("begin", [b">", b"@", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"])
+def test_a_database_is_known_whatever_its_checksum_is(put, registry, tmp_path, begin):
+    """A DuckDB file begins with a checksum, which may look like the beginning of another format."""
+    SequenceDatabase.create(tmp_path / "d.duckdb", [load_sequences(put(FASTA), registry)]).close()
+    path = put(begin + (tmp_path / "d.duckdb").read_bytes()[len(begin) :], "other.duckdb")
+    assert is_database(path)
+    with pytest.raises(InputError, match="is a database file and a file of sequences is wanted"):
+        load_sequences(path, registry)
+
+
+def test_a_text_is_no_database_for_the_mark_of_one(put, registry):
+    path = put(b">seq\nMADUCKRRRRRRRRRR\n")
+    assert not is_database(path)
+    assert residues_of(load_sequences(path, registry)) == [("seq", "MADUCKRRRRRRRRRR")]
+
+
 def test_ids_of_a_database(put, registry, tmp_path):
     with SequenceDatabase.create(tmp_path / "d.duckdb", [load_sequences(put(FASTA), registry)]) as database:
         ids, path = Ids(database.find), put(b">c\nMKV\n>b\nMKV\n")
