@@ -32,6 +32,8 @@ OF_MEMORY = 32
 """Part of the memory for a run's data that the residues of a portion may be."""
 WIDER = 4
 """How many times as much a portion holds where volumes don't stay in memory."""
+TOGETHER = 4
+"""Times as many residues as are read at once elsewhere, of large portions."""
 READING = 4
 """Threads that have a part in reading, at most."""
 WAIT = 0.2
@@ -195,7 +197,7 @@ class QueryStream:
         files = self.files
         for path in files.paths:
             yield from inputs.read_sequences(path, registry(), alphabet(files.kind), files.on_bad,
-                                             min(files.residues, inputs.RESIDUES), queries=True,
+                                             min(files.residues, TOGETHER * inputs.RESIDUES), queries=True,
                                              progress=self._progress, threads=self._threads)
 
     def _read_part(self) -> float | None:

@@ -228,7 +228,7 @@ def pays(residues: int, text: int) -> bool:
 class WholeQueriesCpu(WholeQueries):
     __doc__ = WholeQueries.__doc__
     backend = "cpu"
-    batch_residues, flight = 4_000_000, 2
+    batch_residues, flight = 2_000_000, 2
     strand_of = staticmethod(strand_of)
     seeds = staticmethod(seeds_of_queries)
 

@@ -29,8 +29,8 @@ BLOCK = 1 << 18
 """Bytes that are looked at in one go, so many that they and what is made of them stay in the cache of the processor;
 fewer, but no fewer than ``SMALL_BLOCK``, for small batches."""
 SMALL_BLOCK = 1 << 16
-SHARED_BLOCK = 1 << 22
-"""The same for several threads, which wait for each other less often with larger ones."""
+SHARED_BLOCK, _OF_BATCH = 1 << 22, 8
+"""The same for several threads, which wait for each other less often with larger ones: such a part of a batch."""
 LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
 LONGEST_HEADER = 64 << 20
@@ -162,7 +162,8 @@ class _Reading:
         self._stream, self._where, self._alphabet, self._on_bad = stream, where, alphabet, on_bad
         self._limit = max(1, residues)
         self._threads = threads
-        self._block = min(BLOCK if threads < 2 else SHARED_BLOCK, max(SMALL_BLOCK, residues))
+        suited = min(BLOCK, residues) if threads < 2 else min(SHARED_BLOCK, residues // _OF_BATCH)
+        self._block = max(SMALL_BLOCK, suited)
         self._line = 1  # number of the line in which the block begins
         self._at_line_start = True
         self._sample = b""
