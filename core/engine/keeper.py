@@ -104,9 +104,9 @@ class Keeper:
         batch = self._runner.batches.get(number)
         if self._pool:
             self._keep_reduced(REDUCED_AT_ONCE - 1)
-            self._reducing.append((number, whole, self._pool.submit(self._runner.reduce, number, batch, parts)))
+            self._reducing.append((number, whole, self._pool.submit(self._runner.reduce, number, parts, batch)))
         else:
-            self._keep_all(number, whole, *self._runner.reduce(number, batch, parts))
+            self._keep_all(number, whole, *self._runner.reduce(number, parts, batch))
 
     def _keep_reduced(self, most: int) -> None:
         """Keep the hits of batches whose reduce stages are done, and wait for some while there are more than these."""

@@ -99,8 +99,7 @@ class MaskerSearch:
             for number, _ in units.numbered:
                 parts = [carrier.unit(Unit(number, volume, planner.cells(units, number, volume))).records
                          for volume in range(len(units.volumes))]
-                there = [part for part in parts if part is not None]
-                found.append(carrier.reduce(number, carrier.batches.get(number), there)[0])
+                found.append(carrier.reduce(number, [part for part in parts if part is not None])[0])
             return Hits.concat(found)
 
     def _open(self) -> _Opened:

@@ -157,12 +157,16 @@ class Runner:
         result = self.unit(unit)
         if result.records is None or self.cancellation.requested:
             return result
-        hits, stats = self.reduce(unit.batch, self.batches.get(unit.batch), [result.records])
+        hits, stats = self.reduce(unit.batch, [result.records])
         return result._replace(stats={**result.stats, **stats}, hits=hits)
 
-    def reduce(self, number: int, batch: PreparedBatch, parts: Sequence[Records]
+    def reduce(self, number: int, parts: Sequence[Records], prepared: PreparedBatch | None = None
                ) -> tuple[Any, dict[str, SlotStats]]:
-        """Run the reduce stages over all that the units of a batch gave; hits, and what the slots did."""
+        """Run the reduce stages over all that the units of a batch gave; hits, and what the slots did.
+
+        prepared: the batch, where others may be at work by then.
+        """
+        batch = prepared or self.batches.get(number)
         records: Any = type(parts[0]).concat(parts) if parts else None
         if records is None:  # no targets
             last = self.plan.working("unit")[-1].stage

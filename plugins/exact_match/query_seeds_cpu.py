@@ -36,7 +36,7 @@ def _ascending(places, first, last):
     """Sort places first … last − 1, which mostly are few or in order, by the sort of D. L. Shell."""
     gap = np.int64(1)
     while 3 * gap < last - first:
-        gap = 3 * gap + 1
+        gap = np.int64(3 * gap + 1)
     while gap > 0:
         for at in range(first + gap, last):
             place, free = places[at], at
@@ -44,7 +44,7 @@ def _ascending(places, first, last):
                 places[free] = places[free - gap]
                 free -= gap
             places[free] = place
-        gap //= 3
+        gap = np.int64(gap // 3)
 
 
 @kernel

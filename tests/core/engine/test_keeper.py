@@ -50,7 +50,7 @@ class Runner:
     def add(self, stats: Any) -> None:
         pass
 
-    def reduce(self, number: int, batch: str, parts: list[Any]) -> tuple[Hits, dict[str, Any]]:
+    def reduce(self, number: int, parts: list[Any], batch: str) -> tuple[Hits, dict[str, Any]]:
         with self._lock:
             self.at_once += 1
             self.most = max(self.most, self.at_once)
