@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from seqloom.core.context import Context
@@ -34,9 +35,9 @@ def _gather(numbers, places, backward, free, gathered):
 @kernel
 def _ascending(places, first, last):
     """Sort places first … last − 1, which mostly are few or in order, by the sort of D. L. Shell."""
-    gap = np.int64(1)
+    gap: Any = np.int64(1)
     while 3 * gap < last - first:
-        gap = np.int64(3 * gap + 1)
+        gap = 3 * gap + 1
     while gap > 0:
         for at in range(first + gap, last):
             place, free = places[at], at
@@ -44,7 +45,7 @@ def _ascending(places, first, last):
                 places[free] = places[free - gap]
                 free -= gap
             places[free] = place
-        gap = np.int64(gap // 3)
+        gap //= 3
 
 
 @kernel
