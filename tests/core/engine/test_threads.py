@@ -78,7 +78,10 @@ def test_a_caller_that_is_left_alone_is_helped_by_those_who_end() -> None:
 
     def long(task: int) -> None:
         begun.set()
-        go_on.wait(20)
+        if task:
+            time.sleep(0.1)  # busy when the other job comes, which can't begin before one of them ends
+        else:
+            go_on.wait(20)
 
     def short(task: int) -> None:
         by.add(threading.get_ident())
