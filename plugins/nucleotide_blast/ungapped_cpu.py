@@ -22,6 +22,7 @@ from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands_cpu import lay_out
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     UngappedExtension,
+    first_template,
     group_scores,
     pair_reach,
 )
@@ -165,9 +166,12 @@ def _has_company(hits, order, own_of, firsts, states, hit, own, end, window, rea
 
 
 @kernel
-def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, window, reach, indexed, table_width,
-                   numbers, table, count):
-    """As ``_extend_group``, where the first of two hits may lie up to ``reach`` diagonals away: in the scan's order."""
+def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, window, reach, template, indexed,
+                   table_width, numbers, table, count):
+    """As ``_extend_group``, where the first of two hits may lie up to ``reach`` diagonals away: in the scan's order.
+
+    template: of ``first_template``.
+    """
     size, most = (len(query) - 2) // 2, len(order)
     own_of, firsts, diagonals = np.empty(most, np.int64), np.empty(most, np.int64), 0
     for at in range(most):
@@ -185,8 +189,11 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
         hit = hits[order[at]]
         start = hit[TARGET] - hit[SHIFT]
         place = start + -start % stride
-        opposite = place - hit[DIAGONAL]
-        scanned[at, 0], scanned[at, 1] = place, opposite if rising else -opposite
+        opposite, second = place - hit[DIAGONAL], np.int64(0)
+        for counts in template:
+            if query[hit[QUERY] + counts] != base_at(bits, low + hit[TARGET] + counts):
+                second = np.int64(1)
+        scanned[at, 0], scanned[at, 1] = 2 * place + second, opposite if rising else -opposite
     in_turn, spare, keys, signs = np.empty(most, np.int64), np.empty(most, np.int64), np.arange(2), np.ones(2, np.int64)
     sort_groups(scanned, np.arange(0, most + 1, most), keys, signs, in_turn, spare)
     segments, kept = np.empty((most, 4), np.int64), np.zeros(most, np.bool_)
@@ -242,8 +249,9 @@ def _in_order(group, bounds, size, chunk, frame, query_pos, target_pos, length, 
 
 
 @kernel
-def _extend_groups(rules, strands, groups, offsets, bits, spans, bounds, places, numbers, limits, window, _, indexed,
-                   index_offsets, widths, frame, query_pos, target_pos, length, shift, table, room, order, merged):
+def _extend_groups(rules, strands, groups, offsets, bits, spans, bounds, places, numbers, limits, window, _, __,
+                   indexed, index_offsets, widths, frame, query_pos, target_pos, length, shift, table, room, order,
+                   merged):
     """``_extend_group`` of every query and chunk; returns the number of segments.
 
     spans: i8[g, 2], first and last base of each chunk. places, numbers: i8[g] place of the query in the batch, i8[g, 3]
@@ -265,8 +273,8 @@ def _extend_groups(rules, strands, groups, offsets, bits, spans, bounds, places,
 
 @kernel
 def _extend_groups_nearby(rules, strands, groups, offsets, bits, spans, bounds, places, numbers, limits, window,
-                          reach, indexed, index_offsets, widths, frame, query_pos, target_pos, length, shift, table,
-                          room, order, merged):
+                          reach, template, indexed, index_offsets, widths, frame, query_pos, target_pos, length, shift,
+                          table, room, order, merged):
     """``_extend_nearby`` of every query and chunk; otherwise as ``_extend_groups``."""
     count = 0
     for group in range(len(places)):
@@ -276,8 +284,9 @@ def _extend_groups_nearby(rules, strands, groups, offsets, bits, spans, bounds, 
         hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], frame, query_pos,
                                    target_pos, length, shift, room, order, merged)
         count = _extend_nearby(rules, query, of_query, bits, low, spans[group, 1] - low, hits, in_order,
-                               limits[place], window, reach, indexed[index_offsets[place] : index_offsets[place + 1]],
-                               np.int64(widths[place]), numbers[group], table, count)
+                               limits[place], window, reach, template,
+                               indexed[index_offsets[place] : index_offsets[place + 1]], np.int64(widths[place]),
+                               numbers[group], table, count)
     return count
 
 
@@ -436,7 +445,7 @@ class UngappedExtensionCpu(UngappedExtension):
         places, spans = context.queries.locate(numbers[:, 0]), extension.spans(numbers)
         words, window = table_words(context), context.options.window_size
         reach = pair_reach(window, context.options.off_diagonal_range, int(data["length"][0])) if len(records) else 0
-        extend = _extend_groups_nearby if reach else _extend_groups
+        extend, template = _extend_groups_nearby if reach else _extend_groups, first_template(context.options)
 
         def part(groups: tuple[int, int]) -> np.ndarray:
             own = slice(*groups)
@@ -444,8 +453,8 @@ class UngappedExtensionCpu(UngappedExtension):
             table, most = np.empty((int(starts[-1] - starts[0]), len(COLUMNS)), np.int32), int(np.diff(starts).max())
             count = extend(
                 extension.rules, extension.strands, extension.groups, extension.begins, extension.bits, spans[own],
-                starts, places[own], numbers[own], extension.limits, window, reach, *words, data["query_frame"],
-                data["query_pos"], data["target_pos"], data["length"], data["shift"], table,
+                starts, places[own], numbers[own], extension.limits, window, reach, template, *words,
+                data["query_frame"], data["query_pos"], data["target_pos"], data["length"], data["shift"], table,
                 np.empty((most, 6), np.int64), *np.empty((2, most), np.int64))
             context.advance(int(starts[-1] - starts[0]), len(records))
             return table[:count].copy()

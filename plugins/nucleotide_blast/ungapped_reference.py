@@ -15,8 +15,10 @@ reported or not according to the query before it. Here every query is searched a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from seqloom.core.classes import dataclass
@@ -263,12 +265,14 @@ class Pairing:
         reach: diagonals to either side where the first one may lie, too.
         words: the query's table words, where these are narrower than a hit, so that a hit may count as two; else None.
         rising: whether hits at one place of the target come by their places in the query, else in reverse.
+        first: places that count of the first of two templates, whose hits at one place come before the second's.
     """
 
     window: int = 0
     reach: int = 0
     words: TableWords | None = None
     rising: bool = False
+    first: Sequence[int] = ()
 
     @classmethod
     def of(cls, context: Context, place: int, length: int) -> Pairing:
@@ -277,9 +281,10 @@ class Pairing:
         index = context.indexes.get(WORDS) if window else None  # discontiguous words have none of this kind
         words = TableWords.of(index, place) if index else None
         return cls(window, pair_reach(window, context.options.off_diagonal_range, length),
-                   words if words and words.width < length else None, words is not None and words.width <= WIDEST_SMALL)
+                   words if words and words.width < length else None, words is not None and words.width <= WIDEST_SMALL,
+                   first_template(context.options).tolist())
 
-    def scan_place(self, hit: WordHit) -> tuple[int, int]:
+    def scan_place(self, extender: Extender, hit: WordHit) -> tuple[int, bool, int]:
         """Key of the order in which the peer's scan of the target comes upon hits.
 
         Table words lie at multiples of a stride in the target; of those at one place narrow ones come by their places
@@ -288,7 +293,14 @@ class Pairing:
         stride = hit.length - self.words.width + 1 if self.words else 1
         start = hit.target - hit.shift
         place = start + -start % stride
-        return place, place - hit.diagonal if self.rising else hit.diagonal - place
+        second = any(extender.query[hit.query + at] != extender.target[hit.target + at] for at in self.first)
+        return place, second, place - hit.diagonal if self.rising else hit.diagonal - place
+
+
+def first_template(options: Any) -> np.ndarray:
+    """i64: places that count of the first of two templates; none where words have one, or are contiguous."""
+    templates: Sequence[np.ndarray] = options.templates() if hasattr(options, "templates") else []
+    return np.asarray(templates[0] if len(templates) > 1 else [], np.int64)
 
 
 def pair_reach(window: int, diagonals: int, length: int) -> int:
@@ -312,7 +324,7 @@ def extend_hits(
     """Hits that grow to segments that reach their strand's cutoff, or have company nearby, with these segments."""
     window = pairing.window
     diagonals: dict[int, Diagonal] = {}
-    for hit in sorted(hits, key=pairing.scan_place):
+    for hit in sorted(hits, key=partial(pairing.scan_place, extender)):
         own = diagonals.setdefault(hit.diagonal, Diagonal(-window))
         start = hit.target - hit.shift
         if start < own.explored:

@@ -1,6 +1,7 @@
 """Ungapped extension: exact and approximate segments, passing over explored diagonals, two-hit windows."""
 
 import random
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -110,6 +111,19 @@ def test_failed_extension_explores_its_word_only():
     query, target = random_bases(source, 60), random_bases(source, 60)
     query, target = "ACGTACGTACG" + query, "ACGTACGTACG" + target
     assert not list(extend_hits(extender(query, target), hits(0, 2), Pairing(), limits(500, 400)))
+
+
+def test_at_one_place_hits_of_the_first_of_two_templates_come_first():
+    """Whichever their places in the query are: those of a template alone come in reverse."""
+    query, target = "ACGTT" + "AGGTT", "ACGTT"
+    one, two = WordHit(0, 0, 5, 0, 1), WordHit(5, 0, 5, 0, 1)
+    aligned = extender(query, target)
+
+    def order(first: list[int]) -> list[WordHit]:
+        return sorted([one, two], key=partial(Pairing(40, 1, first=first).scan_place, aligned))
+
+    assert order([]) == order([0, 2, 4]) == [two, one]
+    assert order([0, 1, 4]) == [one, two]  # the second isn't one of this template
 
 
 def test_with_a_window_only_the_second_hit_is_extended():
