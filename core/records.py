@@ -117,14 +117,14 @@ class Ragged:
     @classmethod
     def concat(cls, parts: Sequence["Ragged"]) -> "Ragged":
         widths = {part.width for part in parts if len(part)}
+        values = [part.values[part.offsets[0] : part.offsets[-1]] for part in parts]
         if len(widths) == 1 and (width := widths.pop()):
-            return cls.even(np.concatenate([part.values[part.offsets[0] : part.offsets[-1]] for part in parts])
-                            .reshape(-1, width))
+            return cls.even(np.concatenate(values).reshape(-1, width))
         offsets, at, begin = np.zeros(sum(map(len, parts)) + 1, np.int64), 1, 0
         for part in parts:
             np.add(part.offsets[1:], begin - part.offsets[0], out=offsets[at : at + len(part)])
             at, begin = at + len(part), int(begin + part.offsets[-1] - part.offsets[0])
-        return cls(offsets, np.concatenate([p.values for p in parts]))
+        return cls(offsets, np.concatenate(values))
 
 
 class Records:

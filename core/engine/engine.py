@@ -156,14 +156,14 @@ class Engine:
             plan = self._begin(sink)
         else:
             self._hold(plan)
-        if self._more and self.planner.volumes_kept(plan) < len(plan.volumes):
-            self._more.widen()
         if self._more:
+            if self.planner.volumes_kept(plan) < len(plan.volumes):
+                self._more.widen()
             self._more.read_ahead()
         self.progress.parts = self.progress.parts_kept = 0
-        in_turn = self.settings.in_turn or self.settings.threads == 1
+        alone = self.settings.in_turn or self.settings.threads == 1
         with pool(REDUCED_AT_ONCE, "reduce") as reducers:
-            keeper = Keeper(sink, self.runner, self.source, self.progress, None if in_turn else reducers)
+            keeper = Keeper(sink, self.runner, self.source, self.progress, None if alone else reducers)
             try:
                 self._search(plan, keeper, self.progress.begin)
                 while self._more and (queries := self._more.next(self.cancellation)) is not None:

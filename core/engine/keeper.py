@@ -93,9 +93,10 @@ class Keeper:
             Cancelled: it was asked for before all batches of the portion were done.
         """
         self._keep_reduced(0)
-        kept = self.sink.done_batches() if self._units else set()
-        if self._units and any(batch not in kept for batch, _ in self._units.numbered):
-            self._progress.cancellation.check()
+        if self._units:
+            kept = self.sink.done_batches()
+            if any(batch not in kept for batch, _ in self._units.numbered):
+                self._progress.cancellation.check()
 
     def _reduce(self, number: int, whole: UnitResult | None) -> None:
         """The hits of a batch, from what its only unit gave as a ``whole`` or from the parts that are kept."""

@@ -194,23 +194,27 @@ def by_threads(threads: int, low: int, high: int, work: Callable[[int, int, int]
 
 
 def concatenated(parts: Sequence[np.ndarray], threads: int) -> np.ndarray:
-    """As ``np.concatenate`` of one array or more with one axis and of one type; several threads copy large ones.
+    """As ``np.concatenate`` of one array or more of one type and one width; several threads copy large ones.
 
     New memory is the slow part of that: each thread has the system clear its own.
     """
     if threads < 2 or sum(part.nbytes for part in parts) < _LARGE:
         return np.concatenate(parts)
-    whole, tasks, begin = np.empty(sum(map(len, parts)), parts[0].dtype), list[tuple[int, np.ndarray]](), 0
+    whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), parts[0].dtype)
+    tasks, group, begin, end, size = list[tuple[int, int, list[np.ndarray]]](), list[np.ndarray](), 0, 0, 0
     for part in parts:
-        step = max(1, _LARGE // part.itemsize)
-        tasks += [(begin + first, part[first : first + step]) for first in range(0, len(part), step)]
-        begin += len(part)
+        step = max(1, _LARGE * len(part) // max(1, part.nbytes))
+        for first in range(0, len(part), step):
+            group.append(part[first : first + step])
+            end, size = end + len(group[-1]), size + group[-1].nbytes
+            if size >= _LARGE:
+                tasks.append((begin, end, group))
+                group, begin, size = [], end, 0
 
-    def copy(task: tuple[int, np.ndarray]) -> None:
-        at, part = task
-        whole[at : at + len(part)] = part
+    def copy(task: tuple[int, int, list[np.ndarray]]) -> None:
+        np.concatenate(task[2], out=whole[task[0] : task[1]])
 
-    run_tasks(threads, copy, tasks, "join")
+    run_tasks(threads, copy, [*tasks, (begin, end, group)] if group else tasks, "join")
     return whole
 
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 from seqloom.core.classes import NamedTuple
-from seqloom.core.engine.threads import run_tasks
+from seqloom.core.engine.threads import concatenated
 from seqloom.core.kernels.jit import inline, kernel
-from seqloom.plugins.common.grouping import even_parts
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 
 PLACE, OPPOSITE, SHIFT = range(3)
 """Columns of a hit: place in the strands of the whole batch, place in the chunk, shift."""
-_WORTH_A_PART = 1 << 18
-"""Hits from which on another thread copies a part of them."""
 BLOCK = 64
 """Places for which there is one note of the query that they begin in."""
 
@@ -104,17 +101,7 @@ class Scanned(NamedTuple):
 
 def joined(rows: list[np.ndarray], threads: int) -> np.ndarray:
     """Rows of hits, i4[n, 3], one behind the other; several threads copy them."""
-    if len(rows) == 1:
-        return rows[0]
-    ends = np.cumsum([0, *map(len, rows)]).tolist()
-    hits = np.empty((ends[-1], 3), np.int32)
-
-    def put(part: tuple[int, int]) -> None:
-        for number in range(*part):
-            hits[ends[number] : ends[number + 1]] = rows[number]
-
-    run_tasks(threads, put, even_parts(len(rows), threads, ends[-1] / _WORTH_A_PART))
-    return hits
+    return rows[0] if len(rows) == 1 else concatenated([np.empty((0, 3), np.int32), *rows], threads)
 
 
 def scanned(places: Places, found: list[list[np.ndarray]], chunks: np.ndarray, threads: int = 1) -> Scanned:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from seqloom.core.engine import threads as threads_of_host
 from seqloom.plugins.nucleotide_blast import scanned_cpu, word_table_cpu
 from seqloom.plugins.nucleotide_blast.word_table_cpu import word_table
 
@@ -12,7 +13,7 @@ from seqloom.plugins.nucleotide_blast.word_table_cpu import word_table
 def small_parts():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(word_table_cpu, "_WORTH_A_RANGE", 5)
-        patch.setattr(scanned_cpu, "_WORTH_A_PART", 5)
+        patch.setattr(threads_of_host, "_LARGE", 60)
         yield
 
 
