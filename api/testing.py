@@ -46,7 +46,7 @@ def run_pipeline(pipeline: "str | Pipeline", queries: Queries, targets: "Sequenc
                  options: Mapping[str, Any] | None = None, stages: Sequence[str] = (), settings: Sequence[str] = (),
                  backend: str = "reference", threads: int = 1, volume_residues: int = 64_000_000,
                  batch_queries: int = 20_000, space: SearchSpace | None = None, registry: Registry | None = None,
-                 sink: MemorySink | None = None) -> Hits:
+                 sink: MemorySink | None = None, device_memory: int | None = None) -> Hits:
     """Hits of ``queries`` among ``targets``, without any file.
 
     Args:
@@ -55,6 +55,7 @@ def run_pipeline(pipeline: "str | Pipeline", queries: Queries, targets: "Sequenc
         stages, settings: ``slot=plugin`` and ``slot.option=value``.
         space: size of the database that statistics shall assume; that of ``targets`` when left out.
         sink: receives partial results and statistics, for tests that look at them.
+        device_memory: bytes of each device that it may take; None without a limit.
     """
     registry = registry or installed()
     if isinstance(pipeline, str):
@@ -64,7 +65,8 @@ def run_pipeline(pipeline: "str | Pipeline", queries: Queries, targets: "Sequenc
     check_queries(plan, queries, source)
     space = space or SearchSpace(source.total_residues, source.sequences, source.longest)
     sink = sink or MemorySink()
-    limits = Settings(threads=threads, volume_residues=volume_residues, batch_queries=batch_queries)
+    limits = Settings(threads=threads, volume_residues=volume_residues, batch_queries=batch_queries,
+                      device_memory=device_memory)
     Engine(plan, registry, queries, source, space, limits).run(sink)
     return sink.hits
 

@@ -49,6 +49,7 @@ class Shape:
         threads: threads that the stage may use.
         share: estimated share of all cells (query residues × target residues) that earlier stages leave to look at.
         options: those of the pipeline; None where none are known.
+        device_memory: bytes of each device that the run may take; None without a limit.
     """
 
     queries: int
@@ -62,6 +63,7 @@ class Shape:
     threads: int = 1
     share: float = 1.0
     options: Any = None
+    device_memory: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,13 @@ class Footprint:
     Attributes:
         host, device: while the stage is at work.
         stays: of ``host``, what an index takes for as long as its volume is kept; all of it where nothing is said.
+        in_turn: whether units take turns with what is needed on a device, so that one of them has it at a time.
     """
 
     host: int = 0
     device: int = 0
     stays: int | None = None
+    in_turn: bool = False
 
     @property
     def kept(self) -> int:

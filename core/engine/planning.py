@@ -239,7 +239,8 @@ class Planner:
             # Every unit in flight needs what one thread does, and each thread more than units its own part.
             idle = (threads - flight) / max(1, threads - 1)
             host.append((flight * alone.host + int(idle * (by_all.host - alone.host)), filled.name))
-            device.append((flight * alone.device + int(idle * (by_all.device - alone.device)), filled.name))
+            units = 1 if alone.in_turn else flight
+            device.append((units * alone.device + int(idle * (by_all.device - alone.device)), filled.name))
         if at_once > 1:
             held += building[0]
         else:  # the only volume is ready before any unit begins
@@ -272,6 +273,7 @@ class Planner:
             database_targets=self.space.sequences,
             database_residues=self.space.total_residues,
             options=self.plan.options,
+            device_memory=self.settings.device_memory,
         )
 
     def _residues(self, batch: tuple[int, int]) -> int:

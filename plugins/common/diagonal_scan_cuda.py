@@ -20,8 +20,10 @@ scores that cross the border between two tiles are kept in device memory, a half
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import field
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -49,12 +51,15 @@ from seqloom.core.kernels.packed16 import (
 )
 from seqloom.core.kernels.unroll import specialise
 from seqloom.core.sequences import SequenceBatch
+from seqloom.core.stages import Footprint, Shape
 
 from .diagonal_sieve_cuda import (
     GAP,
+    MOST_POSITIONS,
     TOO_MANY,
     Keys,
     Ranked,
+    Ring,
     Room,
     Sieve,
     can_sieve,
@@ -65,7 +70,8 @@ from .diagonal_sieve_cuda import (
     sieve_for,
 )
 from .grouping import group_starts
-from .resident_cuda import Volume, device_memory, on_devices
+from .resident_cuda import PartSize, Volume, device_memory, on_devices, part_size
+from .resident_index_cuda import shape_in_parts
 from .workspace_cuda import Count, WorkKind, WorkSize, Workspace
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
@@ -107,6 +113,8 @@ _CLASSES = 128
 _MOST_SCORE = 4 * EXACT_HALVES
 """Of a cell, as it is kept."""
 WHAT = "the ungapped scan on the device"
+Done = Callable[[float], None]
+"""Called with the number of queries that are through."""
 KEEP = tuple((((-1 ^ 255 << 8 * j) & 0xFFFFFFFF) ^ 1 << 31) - (1 << 31) for j in range(4))
 TAKE = tuple(-1 ^ keep for keep in KEEP)
 """Masks of all bytes of a word but one, and of that one."""
@@ -406,63 +414,54 @@ def _groups(members: Iterable[_Member], target_residues: int) -> Iterator[_Group
 
 
 class DeviceScan:
-    """A volume on the current device, and room to scan it. Use ``on_device_scan``.
+    """A volume on the current device, or a part of one, and room to scan it.
+
+    Keys of what is found, i8, are (number · targets + place) · span + diagonal + longest query, each once; those of an
+    array are sorted.
 
     Args:
-        share, shares: of the targets, which other devices have the others of.
-        longest_query: of all that will be asked.
+        keys: of the whole volume.
+        first: target of the volume that is the first one here.
+        share: of the targets, which other devices have the others of.
         need: what there is room for in ``space``.
-        classes: u1[targets], of each, where cutoffs differ by class.
+        sent: what is on the device of groups of queries, by slot.
+        classes: u1[targets] on the device, of each, where cutoffs differ by class.
+
+    Attributes:
+        works: targets that are looked at.
     """
 
-    def __init__(self, volume: Volume, targets: SequenceBatch, share: tuple[int, int], longest_query: int,
-                 need: WorkSize, space: Workspace, budget: int | None, check: Callable[[], None],
-                 classes: np.ndarray | None = None) -> None:
-        self._volume, self._targets, self._space, self._budget, self._check = volume, targets, space, budget, check
-        self._need = need
+    def __init__(self, volume: Volume, keys: Keys, first: int, share: tuple[int, int], need: WorkSize,
+                 space: Workspace, sent: dict[int, "_Sent"], budget: int | None, check: Callable[[], None],
+                 classes: Any = None) -> None:
+        self._volume, self._space, self._budget, self._check = volume, space, budget, check
+        self._need, self._keys, self._before, self._sent = need, keys, first * keys.span, sent
         self._first, self._step = share
-        self._works = len(range(share[0], len(targets), share[1]))
-        self._longest_query = longest_query
-        self.span = longest_query + targets.longest + 1
+        lengths = volume.target_order.lengths
+        self._targets, self._total = len(lengths), int(lengths.sum())
+        self.works = len(range(share[0], self._targets, share[1]))
         self._residues = volume.residues.view(np.int32)
         self._arithmetic = packed_arithmetic()
-        self._arrived, self._classed = False, classes is not None
-        self._classes = volume.residues if classes is None else space.send("classes", classes)
-        self._shares = np.ones(1) if classes is None else np.bincount(
-            classes, targets.lengths, _CLASSES) / max(1, targets.total_residues)
+        self._arrived, self._classes = False, classes
 
-    def diagonals(self, asked: Sequence[Asked], done: Callable[[int], None] = lambda count: None) -> list[np.ndarray]:
-        """i8 keys (number · targets + place) · ``span`` + diagonal + ``longest_query``, each once; arrays are sorted.
-
-        Queries without residues find nothing. done: called with the number of queries that are through.
-        """
-        asked = [query for query in asked if query.length]
-        if not self._works or not asked:
-            return []
-        sieved = can_sieve() and fills(sum(query.length + GAP for query in asked), self._works)
-        members = [_Member(query, query.profile.sieve(query.cutoffs, self._shares[: len(query.cutoffs)]) if sieved else
-                           None) for query in asked]
-        members.sort(key=lambda member: member.sieve.limit if member.sieve else 0)  # alike go on a ring together
-        found, waiting = [], deque[tuple[_Group, Any]]()
-        for number, group in enumerate(_groups(members, self._targets.total_residues)):
-            slot = number % len(self._space.streams)
-            if len(waiting) == len(self._space.streams):
-                found += self._finished(*waiting.popleft(), done)
-            waiting.append((group, self._begin(group, slot)))
-        while waiting:
-            found += self._finished(*waiting.popleft(), done)
-        return found
-
-    def _begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
-        """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
-        space, stream, targets = self._space, self._space.streams[slot], len(self._targets)
-        scanned, rings = group.scanned, rings_of(tuple(group.sieved))
+    def _send(self, group: _Group, slot: int) -> "_Sent":
+        """A group of queries on the device; as it was, if it is there."""
+        if slot in self._sent and self._sent[slot].group is group:
+            return self._sent[slot]
+        scanned, rings, space = group.scanned, rings_of(tuple(group.sieved)), self._space
         tables = [query.profile.words for query in scanned] + [ring.table for ring in rings]
         limits = [_halves(query.cutoff) for query in scanned] + [ring.limits for ring in rings]
         words = max(self._need.query, sum(map(len, tables)))
         space.room(f"table {slot}", words, np.int32)  # at once for all groups to come
-        table = space.send(f"table {slot}", np.concatenate(tables))
-        cutoffs = space.send(f"cutoffs {slot}", np.concatenate(limits))
+        self._sent[slot] = _Sent(group, scanned, rings, space.send(f"table {slot}", np.concatenate(tables)),
+                                 space.send(f"cutoffs {slot}", np.concatenate(limits)), _starts(tables),
+                                 _starts(limits))
+        return self._sent[slot]
+
+    def begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
+        """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
+        space, stream, targets = self._space, self._space.streams[slot], self._targets
+        _, scanned, rings, table, cutoffs, begins, first_cutoffs = self._send(group, slot)
         tilings = [tiling(query.length) for query in scanned]
         launches = sum(shape.tiles for shape in tilings)
         counters = space.room(f"counters {slot}", launches, np.int32)
@@ -471,24 +470,23 @@ class DeviceScan:
         clear(found, 1, stream)
         crossing = noted = found
         if max((shape.tiles for shape in tilings), default=0) > 1:
-            crossing = space.room(f"crossing {slot}", crossing_words(targets, self._targets.total_residues), np.int64)
+            crossing = space.room(f"crossing {slot}", crossing_words(targets, self._total), np.int64)
         if rings:
             noted = space.room(f"noted {slot}", noted_words(targets, self._need.positions), np.int64)
         if not self._arrived:
             self._volume.arrived(space.streams)
             self._arrived = True
-        room = Room(table, cutoffs, noted, found, self._classes if self._classed else None)
-        ranked = Ranked(self._volume.residues, self._volume.target_order, self._first, self._step, self._works)
-        keys = Keys(targets, self.span, self._longest_query)
+        room = Room(table, cutoffs, noted, found, self._classes)
+        ranked = Ranked(self._volume.residues, self._volume.target_order, self._first, self._step, self.works)
         counter = 0
-        for part, (begin, first_cutoff) in enumerate(zip(_starts(tables), _starts(limits), strict=True)):
+        for part, (begin, first_cutoff) in enumerate(zip(begins, first_cutoffs, strict=True)):
             self._check()
             if part < len(scanned):
                 counting = counters, counter, crossing
                 counter = self._scan(scanned[part], begin, first_cutoff, room, counting, stream)
             else:
                 with launching:
-                    queue(rings[part - len(scanned)], begin, first_cutoff, ranked, keys, room, stream,
+                    queue(rings[part - len(scanned)], begin, first_cutoff, ranked, self._keys, room, stream,
                           space.patient[slot])
         return _Begun(slot, found)
 
@@ -499,21 +497,23 @@ class DeviceScan:
         counting: counters, the first of them for this query, and the scores that cross between tiles.
         """
         shape, order, (counters, counter, crossing) = tiling(query.length), self._volume.target_order, counting
-        least = 1 if self._classed else int(_halves(query.cutoff)[0])
+        classed, keys = self._classes is not None, self._keys
+        least = 1 if classed else int(_halves(query.cutoff)[0])
         for tile in range(shape.tiles):
             with launching:
-                made = _kernel(shape.lanes, shape.rows, shape.tiles > 1, self._classed, self._arithmetic, WARPS)
+                made = _kernel(shape.lanes, shape.rows, shape.tiles > 1, classed, self._arithmetic, WARPS)
                 made[_blocks(), 32 * WARPS, stream](
                     room.table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
-                    order.ends, np.int32(self._first), np.int32(self._step), np.int32(self._works), counters,
-                    np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least), self._classes,
-                    room.limits, np.int32(first_cutoff), np.int32(tile * shape.positions),
-                    np.int64(query.number * len(self._targets)),
-                    np.int64(self.span), np.int32(self._longest_query), room.found, np.int64(len(room.found) - 1))
+                    order.ends, np.int32(self._first), np.int32(self._step), np.int32(self.works), counters,
+                    np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least),
+                    self._classes if classed else self._volume.residues, room.limits, np.int32(first_cutoff),
+                    np.int32(tile * shape.positions), np.int64(query.number * keys.targets), np.int64(keys.span),
+                    np.int32(keys.shift), room.found, np.int64(len(room.found) - 1))
             counter += 1
         return counter
 
-    def _finished(self, group: _Group, begun: "_Begun", done: Callable[[int], None]) -> list[np.ndarray]:
+    def finished(self, group: _Group, begun: "_Begun", done: Done) -> list[np.ndarray]:
+        """Keys of what is found; done: called with the number of queries that are through."""
         slot, found = begun
         few = min(_FETCHED, len(found) - 1)
         noted = self._space.fetch(found, 0, 1 + few, slot)
@@ -522,7 +522,7 @@ class DeviceScan:
             self._space.wait(slot)
             plain = [member._replace(sieve=None) for member in group.members]
             return [keys for scanned in _groups(plain, 0)
-                    for keys in self._finished(scanned, self._begin(scanned, slot), done)]
+                    for keys in self.finished(scanned, self.begin(scanned, slot), done)]
         if total > len(found) - 1:
             return self._again(group, slot, total, done)
         if total > few:
@@ -530,10 +530,9 @@ class DeviceScan:
         keys = noted[1 : 1 + total].copy()
         keys.sort()
         done(len(group.members))
-        return [keys[group_starts(keys)[:-1]]]
+        return [keys[group_starts(keys)[:-1]] + self._before]
 
-    def _again(self, group: _Group, slot: int, total: int,
-               done: Callable[[int], None]) -> list[np.ndarray]:
+    def _again(self, group: _Group, slot: int, total: int, done: Done) -> list[np.ndarray]:
         """More was noted than there is room for: the halves of the group, or one query with as much room as it takes.
 
         The other groups' rooms are kept meanwhile.
@@ -544,11 +543,11 @@ class DeviceScan:
             parts = []
             for members in (group.members[:half], group.members[half:]):
                 smaller = next(_groups(members, 0))
-                parts += self._finished(smaller, self._begin(smaller, slot), done)
+                parts += self.finished(smaller, self.begin(smaller, slot), done)
             return parts
         with device_memory().working_space(8 * (total + 1), self._budget, WHAT):
             more = cuda.device_array(total + 1, np.int64)
-            return self._finished(group, self._begin(group, slot, more), done)
+            return self.finished(group, self.begin(group, slot, more), done)
 
 
 def _starts(arrays: Sequence[np.ndarray]) -> list[int]:
@@ -559,6 +558,32 @@ def _starts(arrays: Sequence[np.ndarray]) -> list[int]:
 def _halves(cutoff: int | np.ndarray) -> np.ndarray:
     """i4, bits of cutoffs as halves; those beyond what is told apart are taken for the ceiling."""
     return np.minimum(np.atleast_1d(cutoff), CEILING).astype(np.float16).view(np.uint16).astype(np.int32)
+
+
+def _grouped(asked: Sequence[Asked], targets: int, residues: int, shares: np.ndarray) -> list[_Group]:
+    """Queries that are scanned for together, in so many targets at a time; those without residues find nothing.
+
+    shares: f8, of all residues, that targets of each class have.
+    """
+    asked = [query for query in asked if query.length]
+    sieved = can_sieve() and fills(sum(query.length + GAP for query in asked), targets)
+    members = [_Member(query, query.profile.sieve(query.cutoffs, shares[: len(query.cutoffs)]) if sieved else None)
+               for query in asked]
+    members.sort(key=lambda member: member.sieve.limit if member.sieve else 0)  # alike go on a ring together
+    return list(_groups(members, residues))
+
+
+class _Sent(NamedTuple):
+    """A group of queries on a device: what isn't sieved, rings of the others, tables and limits of all, and where those
+    of each begin."""
+
+    group: _Group
+    scanned: list[Asked]
+    rings: list[Ring]
+    table: Any
+    cutoffs: Any
+    begins: list[int]
+    first_cutoffs: list[int]
 
 
 class _Begun(NamedTuple):
@@ -600,25 +625,102 @@ def working_bytes(need: WorkSize) -> int:
 _SCAN = WorkKind(WHAT, lambda need, columns: working_bytes(need))
 
 
-def _good_on_device(targets: SequenceBatch, classes: np.ndarray | None, budget: int | None, check: Callable[[], None],
-                    done: Callable[[int], None], count: Count, size: tuple[int, int, int],
-                    part: tuple[Sequence[Asked], tuple[int, int]]) -> list[np.ndarray]:
-    """Keys that one device finds for some queries in its share of the targets.
+def part_need(part: PartSize, longest: int, queries: int, query_residues: int, longest_query: int) -> WorkSize:
+    """``work_size`` of a part of a volume with that longest target: parts are larger as notes have less room."""
+    need = work_size(part.targets, part.residues, longest, queries, query_residues, longest_query)
+    return need._replace(positions=min(need.positions, MOST_POSITIONS) * 3 // 8)
 
-    size: number of all queries, their residues, and those of the longest.
+
+def device_footprint(shape: Shape, host: int) -> Footprint:
+    """What a stage needs that asks ``good_diagonals``, and so much of the host."""
+    volume = shape.target_residues, shape.targets, shape.longest_target
+    queries = shape.longest_target, shape.queries, shape.query_residues, shape.longest_query
+    if shape_in_parts(shape) and shape.device_memory is not None:
+        part = part_size(*volume, shape.device_memory, lambda part: working_bytes(part_need(part, *queries)))
+        device = part.nbytes + working_bytes(part_need(part, *queries)) + shape.targets
+        return Footprint(host=host, device=device, in_turn=True)
+    need = work_size(shape.targets, shape.target_residues, *queries)
+    return Footprint(host=host, device=working_bytes(need))
+
+
+@dataclass(frozen=True)
+class _OneDevice:
+    """What ``good_diagonals`` is asked for, but the queries and the share of the targets of each device.
+
+    Attributes:
+        size: number of all queries, their residues, and those of the longest.
     """
-    asked, share = part
-    memory = device_memory()
-    need = work_size(len(targets), targets.total_residues, targets.longest, *size)
-    with (memory.volume(targets, budget) as volume,
-          memory.workspace(_SCAN, need, budget, count) as space):
-        return DeviceScan(volume, targets, share, size[-1], need, space, budget, check, classes).diagonals(asked, done)
+
+    targets: SequenceBatch
+    classes: np.ndarray | None
+    in_parts: bool
+    budget: int | None
+    check: Callable[[], None]
+    done: Done
+    count: Count
+    size: tuple[int, int, int]
+
+    @property
+    def keys(self) -> Keys:
+        longest_query = self.size[-1]
+        return Keys(len(self.targets), longest_query + self.targets.longest + 1, longest_query)
+
+    def found(self, part: tuple[Sequence[Asked], tuple[int, int]]) -> list[np.ndarray]:
+        """Keys that a device finds for some queries in its share of the targets."""
+        return self._by_parts(*part) if self.in_parts and self.budget is not None else self._at_once(*part)
+
+    def _at_once(self, asked: Sequence[Asked], share: tuple[int, int]) -> list[np.ndarray]:
+        memory, targets = device_memory(), self.targets
+        need = work_size(len(targets), targets.total_residues, targets.longest, *self.size)
+        with (memory.volume(targets, self.budget) as volume,
+              memory.workspace(_SCAN, need, self.budget, self.count) as space):
+            return self._scanned(asked, share, need, space, [(0, volume)], 1)
+
+    def _by_parts(self, asked: Sequence[Asked], share: tuple[int, int]) -> list[np.ndarray]:
+        memory, targets = device_memory(), self.targets
+        assert self.budget is not None
+        size = part_size(targets.total_residues, len(targets), targets.longest, self.budget,
+                         lambda part: working_bytes(part_need(part, targets.longest, *self.size)))
+        need, parts = part_need(size, targets.longest, *self.size), size.cut(targets.offsets)
+        with (memory.for_parts, memory.workspace(_SCAN, need, self.budget, self.count) as space,
+              closing(memory.volumes((targets.take(*part) for part in parts), size, self.budget)) as volumes):
+            return self._scanned(asked, share, need, space, ((first, next(volumes)) for first, _ in parts), len(parts))
+
+    def _scanned(self, asked: Sequence[Asked], share: tuple[int, int], need: WorkSize, space: Workspace,
+                 volumes: Iterable[tuple[int, Volume]], parts: int) -> list[np.ndarray]:
+        """Keys of what is found in volumes, which come with the number of their first target."""
+        targets, keys = self.targets, self.keys
+        classes = None if self.classes is None else space.send("classes", self.classes)
+        shares = np.ones(1) if self.classes is None else np.bincount(
+            self.classes, targets.lengths, _CLASSES) / max(1, targets.total_residues)
+        found, waiting = list[np.ndarray](), deque[tuple[int, DeviceScan, _Group, _Begun]]()
+        slots, sent = cycle(range(len(space.streams))), dict[int, _Sent]()
+        each = max(1, parts * share[1])
+        groups = _grouped(asked, -(-len(targets) // each), -(-targets.total_residues // parts), shares)
+
+        def finish() -> None:
+            _, scan, group, begun = waiting.popleft()
+            found.extend(scan.finished(group, begun, lambda count: self.done(count / parts)))
+
+        for first, volume in volumes:
+            own = None if classes is None else classes[first : first + len(volume.target_order.lengths)]
+            scan = DeviceScan(volume, keys, first, share, need, space, sent, self.budget, self.check, own)
+            for group in groups if scan.works else ():
+                if len(waiting) == len(space.streams):
+                    finish()
+                waiting.append((first, scan, group, scan.begin(group, next(slots))))
+            while waiting and waiting[0][0] < first:
+                finish()
+        while waiting:
+            finish()
+        return found
 
 
 def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
-                   check: Callable[[], None] = lambda: None, done: Callable[[int], None] = lambda count: None,
+                   check: Callable[[], None] = lambda: None, done: Done = lambda count: None,
                    classes: np.ndarray | None = None, count: Count = lambda what, number: None,
-                   on: Sequence[int] | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+                   on: Sequence[int] | None = None, by_parts: bool = False
+                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Diagonals on which some segment scores a query's cutoff or more; at cutoffs beyond ``CEILING``, at least that.
 
     Several devices share the work: many queries by query, few by target.
@@ -627,10 +729,12 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
         asked: with rising numbers.
         budget: bytes of each device.
         check: raises if the work is to end.
-        done: called with the number of queries that are through.
+        done: called with the number of queries that are through; part of a number, where they are through with a part
+            of the targets.
         classes: u1[targets], of each, where cutoffs differ by class.
         count: as of ``DeviceMemory.workspace``.
         on: numbers of the devices; all, when left out.
+        by_parts: of the targets, as large as the budget has room for; else all of them are on a device.
 
     Returns:
         Number i8[n] of the query, place i8[n] of the target and diagonal i8[n] (target minus query position), sorted,
@@ -642,12 +746,12 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
     by_query = len(asked) >= 2 * devices
     parts = [(asked[d::devices], (0, 1)) if by_query else (asked, (d, devices)) for d in range(devices)]
     size = len(asked), sum(query.length for query in asked), longest
-    work = partial(_good_on_device, targets, classes, budget, check, done, count, size)
-    found = [keys for part in on_devices(work, parts, numbers_of_devices) for keys in part]
+    one = _OneDevice(targets, classes, by_parts, budget, check, done, count, size)
+    found = [keys for part in on_devices(one.found, parts, numbers_of_devices) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
     if (keys[1:] < keys[:-1]).any():
         keys.sort()
-    pairs, diagonals = np.divmod(keys, longest + targets.longest + 1)
+    pairs, diagonals = np.divmod(keys, one.keys.span)
     numbers, places = np.divmod(pairs, max(1, len(targets)))
     return numbers, places, diagonals - longest
 
@@ -663,4 +767,4 @@ def _blocks() -> int:
     return 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * 8
 
 
-__all__ = ["CEILING", "ORDINARY", "Asked", "can_scan", "good_diagonals", "work_size", "working_bytes"]
+__all__ = ["CEILING", "ORDINARY", "Asked", "can_scan", "device_footprint", "good_diagonals"]

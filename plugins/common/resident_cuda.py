@@ -13,7 +13,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, cached_property, lru_cache
@@ -39,6 +40,11 @@ _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
 """Of the memory that is free at first use: the budget when none is given."""
+VOLUME_RESIDUES = 256_000_000
+"""Of a volume: 5 ms of the bus, which the host's own work for it hides behind."""
+_WHOLE, _PARTS_HELD, _OF_BUDGET = 4, 2, 0.9
+"""Volumes of which so many find room stay whole. Of others a device has so many parts at a time, one at work and the
+next one; and these are so large that they take so much of the budget, with all that is needed beside them."""
 _WORD, _LEAST_RESIDUES = 8, 256
 """Residues behind the last that may be read, and those that there is room for at least: whole words of residues."""
 _FILLING, _BESIDE = 3, 12
@@ -78,6 +84,59 @@ class VolumeSize(NamedTuple):
     def holds(self, other: "VolumeSize") -> bool:
         """Whether a volume of that extent finds room here."""
         return other.residues <= self.residues and other.stretches <= self.stretches
+
+
+class PartSize(NamedTuple):
+    """Residues and targets that a part of a volume has at most; a single target may have more residues."""
+
+    residues: int
+    targets: int
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory for as many parts as are there at a time."""
+        return _PARTS_HELD * VolumeSize.of(*self).nbytes
+
+    def cut(self, offsets: np.ndarray) -> list[tuple[int, int]]:
+        """First and last but one target of each part of a volume."""
+        parts, first = list[tuple[int, int]](), 0
+        while first < len(offsets) - 1:
+            last = int(np.searchsorted(offsets, offsets[first] + self.residues, "right")) - 1
+            last = min(max(last, first + 1), first + self.targets)
+            parts.append((first, last))
+            first = last
+        return parts
+
+
+def part_size(residues: int, targets: int, longest: int, budget: int, beside: Callable[[PartSize], int]) -> PartSize:
+    """The largest parts of a volume for which a budget has room.
+
+    Args:
+        residues, targets, longest: of the volume; residues of all its targets and of the longest.
+        beside: bytes that work on a part of a size takes beside it.
+    """
+    share = 1.0
+    while True:
+        part = PartSize(max(longest, int(share * residues)), min(targets, int(2 * share * targets) + 1))
+        if part.residues == longest or part.nbytes + beside(part) <= _OF_BUDGET * budget:
+            return part
+        share *= 0.75
+
+
+def comes_in_parts(residues: int, targets: int, budget: int | None) -> bool:
+    """Whether the volumes of so much to search go through devices part by part: where these have little room for them.
+
+    All volumes do so or none: one that waits for room to stay would wait for parts that wait for its room.
+    """
+    if budget is None:
+        return False
+    of_volume = min(1.0, VOLUME_RESIDUES / max(1, residues))
+    return _WHOLE * VolumeSize.of(int(of_volume * residues), int(of_volume * targets)).nbytes > budget
+
+
+def in_parts(context: Context) -> bool:
+    """Whether the volumes of a search go through devices part by part."""
+    return comes_in_parts(context.space.total_residues, context.space.sequences, context.device_memory)
 
 
 class Upload:
@@ -165,6 +224,8 @@ class DeviceMemory:
         self._used = 0
         self._working = 0
         self._turns = {True: threading.Semaphore(_FILLING), False: threading.Semaphore(_BESIDE)}
+        self.for_parts = threading.Lock()
+        """Held by the stage whose volume comes part by part."""
         self.copies = 0
 
     @contextmanager
@@ -334,18 +395,44 @@ class DeviceMemory:
             return volume.sending
 
     @contextmanager
-    def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
+    def volume(self, targets: SequenceBatch, budget: int | None, least: VolumeSize | None = None) -> Iterator[Volume]:
         """A volume, its residues as searched, on its way to the current device; it stays there while it is in use.
+
+        least: what the room for it is to hold, so that the next ones can have it.
 
         Raises:
             BudgetError: as ``working_space``.
         """
-        with self._using(targets, budget) as held:
+        with self._using(targets, budget, least=least) as held:
             held.ahead = False
             yield held
 
+    def volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int | None
+                ) -> Generator[Volume, None, None]:
+        """Parts of that size as volumes, one after the other; each comes while the device is at work on the one before.
+
+        What is queued for a part has to be done when the one behind the next is asked for, or they are closed.
+
+        Raises:
+            BudgetError: as ``working_space``.
+        """
+        least, held = VolumeSize.of(*size), deque[tuple[ExitStack, Volume, SequenceBatch]]()
+        try:
+            for part in parts:
+                if len(held) == _PARTS_HELD:
+                    held.popleft()[0].close()
+                stack = ExitStack()
+                held.append((stack, stack.enter_context(self.volume(part, budget, least)), part))
+                yield held[-1][1]
+        finally:
+            for stack, volume, _ in held:
+                with suppress(Exception):  # whoever uses the device will be told
+                    volume.sending.wait()
+                stack.close()
+
     @contextmanager
-    def _using(self, targets: SequenceBatch, budget: int | None, ahead: bool = False) -> Iterator[Volume]:
+    def _using(self, targets: SequenceBatch, budget: int | None, ahead: bool = False, least: VolumeSize | None = None
+               ) -> Iterator[Volume]:
         source = targets.searched()
         with self._changed:
             while (held := self._find(source)) is None and any(source is begun for begun in self._begun):
@@ -354,7 +441,7 @@ class DeviceMemory:
                 self._begun.append(source)
         if held is None:
             try:
-                held = self._sent(source, targets, budget, ahead)
+                held = self._sent(source, targets, budget, ahead, least)
             finally:
                 with self._changed:
                     self._begun = [begun for begun in self._begun if begun is not source]
@@ -375,8 +462,11 @@ class DeviceMemory:
                 held.users += 1
             return held
 
-    def _sent(self, source: np.ndarray, targets: SequenceBatch, budget: int | None, ahead: bool) -> Volume:
+    def _sent(self, source: np.ndarray, targets: SequenceBatch, budget: int | None, ahead: bool,
+              least: VolumeSize | None) -> Volume:
         extent = VolumeSize.of(len(source), len(targets))
+        if least is not None:
+            extent = VolumeSize(*map(max, extent, least))
         old = self._reserve(extent.nbytes, budget, "a volume on the device", extent, ahead)
         room, extent = (BufferPool(), extent) if old is None else (old.room, old.extent)
         with self._changed:

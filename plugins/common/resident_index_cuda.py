@@ -2,6 +2,7 @@
 
 import weakref
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from seqloom.core.backends import device_count
@@ -12,15 +13,37 @@ from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, Shape, Stage
 
-from .resident_cuda import Upload, VolumeSize, device_memory, devices_for, on_devices, prepare_devices
+from .resident_cuda import (
+    VOLUME_RESIDUES,
+    Upload,
+    VolumeSize,
+    comes_in_parts,
+    device_memory,
+    devices_for,
+    in_parts,
+    on_devices,
+    prepare_devices,
+)
 from .target_order_cuda import BYTES_PER_STRETCH_HERE
 
 KIND = "resident-targets"
+_NO_LANES = {"lanes": 0}
 
 
 def wait_quietly(sending: Upload) -> None:
     with suppress(BackendError):  # whoever uses the device will be told
         sending.wait()
+
+
+def shape_in_parts(shape: Shape) -> bool:
+    """As ``in_parts``, when a run is planned."""
+    return comes_in_parts(max(shape.database_residues, shape.target_residues),
+                          max(shape.database_targets, shape.targets), shape.device_memory)
+
+
+def brought_whole(shape: Shape) -> int:
+    """Bytes on a device of a volume that a stage wants there whole, where the index below leaves it to the stages."""
+    return VolumeSize.of(shape.target_residues, shape.targets).nbytes if shape_in_parts(shape) else 0
 
 
 class OnDevices(Stage):
@@ -29,7 +52,7 @@ class OnDevices(Stage):
     backend = "cuda"
     records_on = "host"
     least_cells = 1 << 36  # some ms of a device
-    volume_residues = 256_000_000  # 5 ms of the bus, which the host's own work for a volume hides behind
+    volume_residues = VOLUME_RESIDUES
 
     def begin(self, options: object) -> None:
         super().begin(options)
@@ -50,7 +73,7 @@ class ResidentTargets(IndexStage):
                          device=VolumeSize.of(shape.target_residues, shape.targets).nbytes)
 
     def run(self, context: Context, batch: SequenceBatch) -> Any:
-        index = Index(self.provides, "target", parameters={"lanes": 0})
+        index = Index(self.provides, "target", parameters=_NO_LANES)
 
         def send(device: int) -> None:
             # Residues that nobody has used may go when the index goes.
@@ -63,8 +86,20 @@ class ResidentTargets(IndexStage):
 
 
 class TargetsOnDevices(ResidentTargets):
-    """The targets of a volume, sent to CUDA devices while the volume before is searched."""
+    """The targets of a volume, sent to CUDA devices while the volume before is searched.
+
+    Where devices have little memory for such volumes, it sends nothing: stages have what they need come part by part.
+    """
 
     name: ClassVar[str] = KIND
     side = "target"
     provides: ClassVar[str] = KIND
+
+    def footprint(self, shape: Shape) -> Footprint:
+        footprint = super().footprint(shape)
+        return replace(footprint, device=0) if shape_in_parts(shape) else footprint
+
+    def run(self, context: Context, batch: SequenceBatch) -> Any:
+        if in_parts(context):
+            return Index(self.provides, "target", parameters=_NO_LANES)
+        return super().run(context, batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from .bias_cpu import completed
 from .bias_cuda import TABLE, bias_table, sum_logs
 from .extend_bias_cpu import BiasFilterCpu
 from .extend_bias_reference import BiasFilter
-from .pairs_cuda import Begun, Layout, Work, over_works, working_bytes, works_of
+from .pairs_cuda import Begun, Layout, Work, device_footprint, over_works, works_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,13 +34,13 @@ class BiasFilterCuda(OnDevices, BiasFilterCpu):
     reads = (*BiasFilter.reads, KIND)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=super().footprint(shape).host, device=working_bytes(TABLE))
+        return device_footprint(shape, super().footprint(shape).host, TABLE)
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               nulls: NDArray[np.float32]) -> None:
         lengths = context.targets.lengths[context.targets.locate(records.target)]
         works, left = works_of(context, records, chosen), [np.empty(0, np.int64)]
-        for rows, (sums, lasts) in over_works(context, works, lambda work: TABLE, partial(_begin, context)):
+        for rows, (sums, lasts) in over_works(context, works, lambda work: TABLE, _begin):
             nulls[rows] = completed(sums, lasts, lengths[rows])
             left.append(rows[np.isnan(sums)])
         again = np.sort(np.concatenate(left))
@@ -48,11 +48,11 @@ class BiasFilterCuda(OnDevices, BiasFilterCpu):
         super().score(context, records, again, nulls)
 
 
-def _begin(context: Context, works: Sequence[Work], volume: Volume, space: Workspace, slot: int) -> Begun:
+def _begin(works: Sequence[Work], volume: Volume, space: Workspace, slot: int) -> Begun:
     """Queue the scoring of a group of works."""
     order, layout = volume.target_order, Layout.of(works, 1)
     # Neighbouring threads have targets of about the same length.
-    ranked = np.argsort(-context.targets.lengths[layout.places], kind="stable")
+    ranked = np.argsort(-order.lengths[layout.places], kind="stable")
     tables = space.send(f"tables {slot}", np.concatenate([bias_table(work.profile) for work in works]))
     models, places = (space.send(f"{name} {slot}", values[ranked])
                       for name, values in (("models", layout.models), ("places", layout.places)))
@@ -60,7 +60,7 @@ def _begin(context: Context, works: Sequence[Work], volume: Volume, space: Works
     with launching:
         _kernel()[-(-len(ranked) // _THREADS), _THREADS, space.streams[slot]](
             tables, models, volume.residues, order.begins, order.ends, places, np.int32(len(ranked)), sums, lasts)
-    return Begun(layout.rows[ranked], len(works), slot, (sums, lasts))
+    return Begun(layout.rows[ranked], slot, (sums, lasts))
 
 
 @cache

@@ -22,7 +22,7 @@ from .extend_forward_cpu import ForwardFilterCpu
 from .extend_forward_reference import ForwardFilter
 from .forward_cpu import completed
 from .forward_cuda import MOST_TARGETS, WARP, DeviceOdds, shared_bytes, sum_paths, table_words
-from .pairs_cuda import CODES, Begun, Layout, Work, blocks, over_works, runs_of, working_bytes, works_of
+from .pairs_cuda import CODES, Begun, Layout, Work, blocks, device_footprint, over_works, runs_of, works_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,8 +36,7 @@ class ForwardFilterCuda(OnDevices, ForwardFilterCpu):
     reads = (*ForwardFilter.reads, KIND)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=super().footprint(shape).host,
-                         device=working_bytes(table_words(CODES, shape.longest_query)))
+        return device_footprint(shape, super().footprint(shape).host, table_words(CODES, shape.longest_query))
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               scores: NDArray[np.float32]) -> None:
@@ -99,7 +98,7 @@ def _begin(odds: dict[int, DeviceOdds], works: Sequence[Work], volume: Volume, s
                       shared_bytes(longest.slots, longest.targets)](
                 tables, facts_there, models, np.int32(longest.targets), volume.residues, order.begins, order.ends,
                 places, np.int32(first), np.int32(count), counters, np.int32(number), totals, lasts)
-    return Begun(layout.rows, len(works), slot, (totals, lasts))
+    return Begun(layout.rows, slot, (totals, lasts))
 
 
 @cache

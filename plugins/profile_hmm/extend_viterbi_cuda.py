@@ -20,7 +20,7 @@ from seqloom.plugins.common.workspace_cuda import Workspace
 
 from .extend_viterbi_cpu import ViterbiFilterCpu
 from .extend_viterbi_reference import ViterbiFilter
-from .pairs_cuda import CODES, Begun, Layout, Work, blocks, over_works, runs_of, working_bytes, works_of
+from .pairs_cuda import CODES, Begun, Layout, Work, blocks, device_footprint, over_works, runs_of, works_of
 from .viterbi_cpu import raw_scores, word_moves
 from .viterbi_cuda import LANES, DeviceWords, score_targets, shared_bytes, table_words, warps_of
 
@@ -33,8 +33,7 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
     reads = (*ViterbiFilter.reads, KIND)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=super().footprint(shape).host,
-                         device=working_bytes(table_words(CODES, shape.longest_query)))
+        return device_footprint(shape, super().footprint(shape).host, table_words(CODES, shape.longest_query))
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               scores: NDArray[np.float32]) -> None:
@@ -53,7 +52,7 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
         for work in fitting:
             bounds[work.rows] = words[id(work.profile)].floor, words[id(work.profile)].ceiling
         for rows, (best,) in over_works(context, fitting, lambda work: words[id(work.profile)].words,
-                                        partial(_begin, words, context.targets.lengths)):
+                                        partial(_begin, words)):
             told = (best > bounds[rows, 0]) & (best < bounds[rows, 1])
             scores[rows[told]] = raw_scores(best[told], word_moves(lengths[rows[told]]))
             left.append(rows[~told])
@@ -62,8 +61,7 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
         super().score(context, records, again, scores)
 
 
-def _begin(words: dict[int, DeviceWords], lengths: NDArray[np.int64], works: Sequence[Work], volume: Volume,
-           space: Workspace, slot: int) -> Begun:
+def _begin(words: dict[int, DeviceWords], works: Sequence[Work], volume: Volume, space: Workspace, slot: int) -> Begun:
     """Queue the scoring of a group of works."""
     stream, order, layout = space.streams[slot], volume.target_order, Layout.of(works, 1)
     of_works = [words[id(work.profile)] for work in works]
@@ -72,7 +70,7 @@ def _begin(words: dict[int, DeviceWords], lengths: NDArray[np.int64], works: Seq
     tables = space.send(f"tables {slot}", np.concatenate([model.table() for model in of_works]))
     facts_there = space.send(f"facts {slot}", np.array(facts, np.int32).reshape(-1))
     places, models = space.send(f"places {slot}", layout.places), space.send(f"models {slot}", layout.models)
-    moves = space.send(f"moves {slot}", word_moves(lengths[layout.places]).astype(np.int32))
+    moves = space.send(f"moves {slot}", word_moves(order.lengths[layout.places]).astype(np.int32))
     launches = runs_of([model.slots.bit_length() for model in of_works])
     best, counters = (space.room(f"{name} {slot}", size, np.int32)
                       for name, size in (("results", len(layout.rows)), ("counters", len(launches))))
@@ -84,7 +82,7 @@ def _begin(words: dict[int, DeviceWords], lengths: NDArray[np.int64], works: Seq
             _kernel()[min(blocks(), -(-count // warps)), LANES * warps, stream, shared_bytes(room, warps)](
                 tables, facts_there, models, np.int32(room), volume.residues, order.begins, order.ends, places, moves,
                 np.int32(first), np.int32(count), counters, np.int32(number), best)
-    return Begun(layout.rows, len(works), slot, (best,))
+    return Begun(layout.rows, slot, (best,))
 
 
 @cache

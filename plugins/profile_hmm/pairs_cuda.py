@@ -15,7 +15,9 @@ from seqloom.core.context import Context
 from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Records
-from seqloom.plugins.common.resident_cuda import Volume, device_memory, devices_for, on_devices
+from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.chosen_cuda import chosen_volumes, footprint_of_chosen, needed_targets
+from seqloom.plugins.common.resident_cuda import Volume, devices_for, on_devices
 from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace, rounded
 
 from .columns import by_query
@@ -48,12 +50,10 @@ class Begun(NamedTuple):
 
     Attributes:
         rows: of its pairs in the records, in the order in which the device has them; −1 for what is no pair.
-        works: how many there are in it.
         results: arrays on the device, of which the first items are those of the rows.
     """
 
     rows: NDArray[np.int64]
-    works: int
     slot: int
     results: Sequence[Any]
 
@@ -119,12 +119,21 @@ def working_bytes(words: int) -> int:
     return 2 * (PAIRS * _BYTES_PER_PAIR + 4 * 2 * rounded(max(WORDS, words)) + 4 * PAIRS) // 16 * 17
 
 
+def device_footprint(shape: Shape, host: int, words: int) -> Footprint:
+    """What a filter needs whose models have tables of so many words at most, and so much of the host."""
+    return footprint_of_chosen(shape, host, working_bytes(words))
+
+
 _FILTERS = WorkKind("the filters of pairs on the device", lambda need, columns: working_bytes(need.query), fills=False)
 """They have one kind of working space, and a slot's groups use it in turns."""
 
 
+def _nothing() -> None:
+    pass
+
+
 def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work], int], begin: Begin,
-               together: int = 1, meanwhile: Callable[[], None] = lambda: None) -> Results:
+               together: int = 1, meanwhile: Callable[[], None] = _nothing) -> Results:
     """Rows and results of all groups of works, which devices share.
 
     Args:
@@ -135,37 +144,51 @@ def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work
     """
     numbers = devices_for(context)
     devices = len(numbers)
-    most = max((words_of(work) for work in works), default=0)
+    most, pairs = max((words_of(work) for work in works), default=0), sum(len(work.rows) for work in works)
     need = WorkSize(PAIRS, 0, 0, 2, max(WORDS, most)).rounded()
 
     def on_one(given: tuple[Sequence[Work], Callable[[], None]]) -> Results:
-        (part, host_work), memory, budget = given, device_memory(), context.device_memory
+        part, host_work = given
         found: Results = []
         waiting = deque[Begun]()
         if not part:
             host_work()
             return found
-        with (memory.volume(context.targets, budget) as volume,
-              memory.workspace(_FILTERS, need, budget, context.count) as space):
+        needed = needed_targets(context, np.concatenate([work.places for work in part]))[0]
+        with chosen_volumes(context, needed, _FILTERS, need, working_bytes(need.query)) as (space, volumes):
             for slot in range(len(space.streams)):
                 _prepare(space, slot)
-            volume.arrived(space.streams)
-            groups, slots = _groups(part, words_of, together), len(space.streams)
-            for number, group in enumerate(groups):
-                context.cancellation.check()
-                if len(waiting) == slots:
-                    found.append(_finished(context, waiting.popleft(), space, len(works)))
-                waiting.append(begin(group, volume, space, number % slots))
-                if number + 1 == min(slots, len(groups)):
-                    host_work()
-            while waiting:
-                found.append(_finished(context, waiting.popleft(), space, len(works)))
+            slots = len(space.streams)
+            for volume, bounds in volumes:
+                own = part if bounds is None else _among(part, needed[slice(*bounds)])
+                volume.arrived(space.streams)
+                groups = _groups(own, words_of, together)
+                for number, group in enumerate(groups):
+                    context.cancellation.check()
+                    if len(waiting) == slots:
+                        found.append(_finished(context, waiting.popleft(), space, pairs))
+                    waiting.append(begin(group, volume, space, number % slots))
+                    if number + 1 == min(slots, len(groups)) and host_work is not _nothing:
+                        host_work()
+                        host_work = _nothing
+                while waiting:
+                    found.append(_finished(context, waiting.popleft(), space, pairs))
         return found
 
     with short_switch_interval():
-        parts = on_devices(on_one, [(works[d::devices], (lambda: None) if d else meanwhile) for d in range(devices)],
-                           numbers)
+        parts = on_devices(on_one, [(works[d::devices], _nothing if d else meanwhile) for d in range(devices)], numbers)
     return [result for part in parts for result in part]
+
+
+def _among(works: Sequence[Work], places: NDArray[np.int64]) -> list[Work]:
+    """What works have to do with the targets at rising places, which get numbers of their own."""
+    own = []
+    for work in works:
+        at = np.searchsorted(places, work.places)
+        there = places[np.minimum(at, len(places) - 1)] == work.places
+        if there.any():
+            own.append(Work(work.profile, work.rows[there], at[there]))
+    return own
 
 
 def _prepare(space: Workspace, slot: int) -> None:
@@ -190,12 +213,13 @@ def _groups(works: Sequence[Work], words_of: Callable[[Work], int], together: in
     return groups
 
 
-def _finished(context: Context, begun: Begun, space: Workspace, works: int
+def _finished(context: Context, begun: Begun, space: Workspace, pairs: int
               ) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
     results = [space.fetch(array, 0, len(begun.rows), begun.slot).copy() for array in begun.results]
-    context.advance(begun.works, works)
     kept = begun.rows >= 0
-    return begun.rows[kept], [result[kept] for result in results]
+    rows = begun.rows[kept]
+    context.advance(len(rows), pairs)
+    return rows, [result[kept] for result in results]
 
 
 @cache

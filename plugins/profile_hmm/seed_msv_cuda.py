@@ -19,12 +19,11 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.diagonal_scan_cuda import (
     Asked,
     can_scan,
+    device_footprint,
     good_diagonals,
     scores_profile,
-    work_size,
-    working_bytes,
 )
-from seqloom.plugins.common.resident_cuda import devices_for
+from seqloom.plugins.common.resident_cuda import devices_for, in_parts
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 
 from .columns import PAIR_COLUMNS
@@ -77,9 +76,7 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
     own_device = True
 
     def footprint(self, shape: Shape) -> Footprint:
-        need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.queries,
-                         shape.query_residues, shape.longest_query)
-        return Footprint(host=super().footprint(shape).host, device=working_bytes(need))
+        return device_footprint(shape, super().footprint(shape).host)
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         if records is not None or not can_scan():
@@ -112,7 +109,7 @@ def _on_devices(context: Context, queries: list[int], targets: Lengths) -> list[
     with short_switch_interval():
         numbers, places, _ = good_diagonals(asked, context.targets, context.device_memory, context.cancellation.check,
                                             lambda count: context.advance(count, total), targets.classes,
-                                            context.count, devices_for(context))
+                                            context.count, devices_for(context), in_parts(context))
     bounds = np.searchsorted(numbers, np.arange(len(queries) + 1))
     return [distinct(np.concatenate([others, context.targets.ordinals[places[bounds[n] : bounds[n + 1]]]]))
             for n, others in enumerate(always)]

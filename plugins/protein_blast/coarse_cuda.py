@@ -31,6 +31,7 @@ from seqloom.core.options import option
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.resident_cuda import Volume, device_memory
+from seqloom.plugins.common.resident_index_cuda import brought_whole
 from seqloom.plugins.protein_blast.dfa_cuda import Automaton
 from seqloom.plugins.protein_blast.dfa_reference import KIND
 from seqloom.plugins.protein_blast.ungapped_cuda import (
@@ -284,7 +285,8 @@ class CoarseUngapped(TwoHitUngapped):
 
     def footprint(self, shape: Shape) -> Footprint:
         places = max(DIAGONALS, THREADS * (4 * shape.query_residues + 256 * shape.queries))
-        return Footprint(device=4 * places + (PSSM_BYTES + 64 * 60) * shape.query_residues + 4 * RESIDUES**4)
+        return Footprint(device=4 * places + (PSSM_BYTES + 64 * 60) * shape.query_residues + 4 * RESIDUES**4
+                         + brought_whole(shape))
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""

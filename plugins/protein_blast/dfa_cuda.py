@@ -27,6 +27,7 @@ from seqloom.core.kernels.unroll import specialise
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.resident_cuda import Volume, device_memory
+from seqloom.plugins.common.resident_index_cuda import brought_whole
 from seqloom.plugins.protein_blast.dfa_cpu import DfaHitsCpu
 from seqloom.plugins.protein_blast.dfa_reference import KIND, buffering_option
 from seqloom.plugins.protein_blast.hits_cuda import BinnedHits, BinOptions, Detector, KeyLayout
@@ -299,7 +300,7 @@ class DfaHitsCuda(DfaHitsCpu):
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=hits_footprint(shape).host, device=_BYTES_PER_HIT * GROUP_HITS + 8 * shape.targets
-                         + 64 * 60 * shape.query_residues + 4 * RESIDUES**4)
+                         + 64 * 60 * shape.query_residues + 4 * RESIDUES**4 + brought_whole(shape))
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         """On the device where all pairs are looked at; some pairs and diagonals are what the host is quick at."""

@@ -11,13 +11,12 @@ from seqloom.plugins.common.diagonal_scan_cuda import (
     CEILING,
     Asked,
     can_scan,
+    device_footprint,
     good_diagonals,
     query_profile,
-    work_size,
-    working_bytes,
 )
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.resident_cuda import ascending, devices_for
+from seqloom.plugins.common.resident_cuda import ascending, devices_for, in_parts
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 from seqloom.plugins.protein_blast.diagonals_cpu import (
     SegmentDiagonalsCpu,
@@ -47,7 +46,8 @@ def found_on_devices(context: Context, residues: np.ndarray, tasks: list[Task]
     with short_switch_interval():
         return good_diagonals(
             asked, targets, context.device_memory, context.cancellation.check,
-            lambda count: context.advance(count, total), count=context.count, on=devices_for(context))
+            lambda count: context.advance(count, total), count=context.count, on=devices_for(context),
+            by_parts=in_parts(context))
 
 
 def of_each_query(context: Context, tasks: list[Task], found: tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -67,9 +67,7 @@ class SegmentDiagonalsCuda(OnDevices, SegmentDiagonalsCpu):
     flight = 8
 
     def footprint(self, shape: Shape) -> Footprint:
-        need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.queries,
-                         shape.query_residues, shape.longest_query)
-        return Footprint(host=scan_footprint(shape).host, device=working_bytes(need))
+        return device_footprint(shape, scan_footprint(shape).host)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         if records is not None or not can_scan():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import cache
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,9 +23,10 @@ from seqloom.core.cuda.transfer import clear
 from seqloom.core.engine.threads import run_tasks, short_switch_interval
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.chosen_cuda import chosen_volumes, footprint_of_chosen, needed_targets
 from seqloom.plugins.common.culling_cpu import PAIR
 from seqloom.plugins.common.grouping import group_parts
-from seqloom.plugins.common.resident_cuda import device_memory, devices_for, on_devices
+from seqloom.plugins.common.resident_cuda import Volume, devices_for, on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
 from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
 from seqloom.plugins.common.xdrop_cuda import ENDS, THREADS, blocks, has_room, score_table, sides_kernel
@@ -36,7 +37,6 @@ from .scoring import read_as_query
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from seqloom.plugins.common.resident_cuda import Volume
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 GROUP = 1 << 16
@@ -149,8 +149,8 @@ class PreliminaryGappedCuda(OnDevices, PreliminaryGappedCpu):
     __doc__ = PreliminaryGappedCpu.__doc__
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=super().footprint(shape).host,
-                         device=working_bytes(shape.queries, shape.query_residues))
+        return footprint_of_chosen(shape, super().footprint(shape).host,
+                                   working_bytes(shape.queries, shape.query_residues))
 
     def extended(self, context: Context, pairs: NDArray[np.int64], bounds: NDArray[np.int64],
                  segments: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -203,20 +203,31 @@ def ends_on_devices(context: Context, pairs: NDArray[np.int64], bounds: NDArray[
     cuts = [len(segments) * device // devices for device in range(devices + 1)]
 
     def on_one(part: tuple[int, int]) -> None:
-        memory, budget, queries = device_memory(), context.device_memory, context.queries
+        queries, own = context.queries, np.arange(*part)
         need = WorkSize(len(queries), 0, 0, 2, queries.total_residues).rounded()
-        with (memory.volume(context.targets, budget) as volume,
-              memory.workspace(_EXTENSIONS, need, budget, context.count) as space):
+        needed, of_needed = needed_targets(context, sent[slice(*part), 1])
+        order = np.argsort(of_needed, kind="stable")
+        starts = np.searchsorted(of_needed[order], np.arange(len(needed) + 1))
+        working = working_bytes(need.stretches, need.query)
+        with chosen_volumes(context, needed, _EXTENSIONS, need, working) as (space, volumes):
             residues, table = read_as_query(queries.searched()), score_table(context.scoring.matrix)
             there = _Queries(*map(space.send, _Queries._fields, (residues, queries.offsets, table)))
-            volume.arrived(space.streams)
-            waiting = deque[tuple[int, int, int, Any]]()
-            for number, first in enumerate(range(*part, GROUP)):
-                context.cancellation.check()
-                slot, last = number % len(space.streams), min(first + GROUP, part[1])
-                if len(waiting) == len(space.streams):
+            waiting, slots = deque[tuple[Volume, np.ndarray, int, Any]](), cycle(range(len(space.streams)))
+            for volume, bounds in volumes:
+                rows = own
+                if bounds is not None:
+                    first, last = bounds
+                    rows = own[order[starts[first] : starts[last]]]
+                    sent[rows, 1] = of_needed[rows - part[0]] - first
+                volume.arrived(space.streams)
+                for begin in range(0, len(rows), GROUP):
+                    context.cancellation.check()
+                    group, slot = rows[begin : begin + GROUP], next(slots)
+                    if len(waiting) == len(space.streams):
+                        _fetch(context, space, ends, *waiting.popleft())
+                    waiting.append((volume, group, slot, _begin(context, volume, space, there, sent[group], slot)))
+                while waiting and waiting[0][0] is not volume:
                     _fetch(context, space, ends, *waiting.popleft())
-                waiting.append((first, last, slot, _begin(context, volume, space, there, sent[first:last], slot)))
             while waiting:
                 _fetch(context, space, ends, *waiting.popleft())
 
@@ -247,8 +258,7 @@ def _begin(context: Context, volume: Volume, space: Workspace, queries: _Queries
     return ends
 
 
-def _fetch(context: Context, space: Workspace, ends: NDArray[np.int32], first: int, last: int, slot: int,
-           there: Any) -> None:
-    size = 2 * ENDS
-    ends[first:last] = space.fetch(there, 0, size * (last - first), slot).reshape(-1, 2, ENDS)
-    context.advance(last - first, len(ends))
+def _fetch(context: Context, space: Workspace, ends: NDArray[np.int32], volume: Volume, rows: NDArray[np.int64],
+           slot: int, there: Any) -> None:
+    ends[rows] = space.fetch(there, 0, 2 * ENDS * len(rows), slot).reshape(-1, 2, ENDS)
+    context.advance(len(rows), len(ends))

@@ -33,6 +33,7 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.radix_cuda import DeviceWords
 from seqloom.plugins.common.resident_cuda import Volume, device_memory
+from seqloom.plugins.common.resident_index_cuda import brought_whole
 from seqloom.plugins.protein_blast.index_reference import KIND
 from seqloom.plugins.protein_blast.seed_reference import WordHits, seeds_of_words
 from seqloom.plugins.protein_blast.sort_diagonal_reference import ORDER
@@ -384,7 +385,8 @@ class BinnedHits(WordHits):
 
     def footprint(self, shape: Shape) -> Footprint:
         hits = hits_footprint(shape).host
-        return Footprint(host=hits // 4, device=max(working_bytes(self.options.num_bins), hits // 8))
+        return Footprint(host=hits // 4,
+                         device=max(working_bytes(self.options.num_bins), hits // 8) + brought_whole(shape))
 
     def detector(self, context: Context, volume: Volume, blocks: int) -> Detector:
         """What finds hits in a volume, by so many warps at most."""

@@ -31,6 +31,7 @@ from seqloom.core.options import option
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.resident_cuda import device_memory
+from seqloom.plugins.common.resident_index_cuda import brought_whole
 from seqloom.plugins.protein_blast.scoring import read_as_query
 from seqloom.plugins.protein_blast.ungapped_reference import PSSM_BYTES, TwoHitUngapped, UngappedOptions
 from seqloom.plugins.protein_blast.words import hits_footprint
@@ -367,7 +368,8 @@ class DiagonalUngapped(TwoHitUngapped):
 
     def footprint(self, shape: Shape) -> Footprint:
         hits = hits_footprint(shape)
-        return Footprint(host=hits.host, device=hits.host + PSSM_BYTES * shape.query_residues + (1 << 20))
+        return Footprint(host=hits.host,
+                         device=hits.host + PSSM_BYTES * shape.query_residues + (1 << 20) + brought_whole(shape))
 
     def launch(self, count: int, items: int, shared: int, arguments: list[Any], parts: Any) -> None:
         """Queue kernels for ``count`` hits on ``items`` diagonals."""

@@ -550,6 +550,26 @@ def test_device_memory_has_a_budget_of_its_own() -> None:
         engine(registry=registry, pipeline=pipeline, device_memory=100 * longest - 1).unit_plan()
 
 
+@pytest.mark.parametrize(("turns", "flight"), [(True, 3), (False, 1)])
+def test_units_that_take_turns_with_device_memory_need_it_once(turns: bool, flight: int) -> None:
+    from seqloom.core.stages import Footprint
+
+    asked = set()
+
+    class Device(toy.WordSeeds):
+        name = "toy-device"
+
+        def footprint(self, shape):
+            asked.add(shape.device_memory)
+            return Footprint(device=shape.target_residues, in_turn=turns)
+
+    registry, pipeline = with_stages(Device), toy.TOY.with_stage("seed.words", "toy-device")
+    longest = int(TARGETS.lengths.max())
+    planner = engine(registry=registry, pipeline=pipeline, device_memory=longest, threads=3,
+                     volume_residues=longest).planner
+    assert planner.flight(planner.units()) == flight and asked == {longest}
+
+
 @settings(max_examples=200, deadline=None)
 @example([0, 0], [5, 0, 0], 1).via("sequences without residues can't be cut apart by residues")
 @example([7], [1000, 100, 100], 4000).via("the longest target stands alone and is more than half of the volume")

@@ -45,6 +45,7 @@ from seqloom.plugins.profile_hmm.seed_msv_cuda import Lengths, MsvFilterCuda, le
 from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarps, MsvWarpsOptions
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
+from ..parts import ROOM, small_parts
 from .models import batch, random_model, random_target
 
 if SIMULATED:
@@ -167,6 +168,20 @@ def check_pipeline() -> None:
     extend_forward_cuda._WORTH = 2
     assert_same_hits(wanted, run_pipeline("hmmsearch", models, targets, options, backend="cuda", threads=3,
                                           volume_residues=targets.total_residues // 2))
+
+
+def check_parts() -> None:
+    """Volumes that go through the device in parts give the CPU's hits; so do pairs whose targets alone are sent."""
+    models, targets = drawn(11, [18, 23], [30, 41, 26, 0, 35] if SIMULATED else list(range(40, 400, 3)))
+    options = {"E": 1e6, "domE": 1e6, "F1": 0.3, "F2": 1.0, "F3": 1.0}
+    wanted = run_pipeline("hmmsearch", models, targets, options, backend="cpu")
+    assert len(wanted)
+    extend_forward_cuda._WORTH = 2
+    with small_parts() as asked:
+        for threads in (1, 3):
+            assert_same_hits(wanted, run_pipeline("hmmsearch", models, targets, options, backend="cuda",
+                                                  threads=threads, device_memory=ROOM))
+    assert len(asked) > 8
 
 
 def check_budget() -> None:
@@ -376,7 +391,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 CHECKS = {"pairs": check_pairs, "filters": check_filters, "cutoffs": check_cutoffs, "pipeline": check_pipeline,
           "budget": check_budget, "bytes": check_bytes, "warps": check_warps, "layouts": check_layouts,
-          "columns": check_columns}
+          "columns": check_columns, "parts": check_parts}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

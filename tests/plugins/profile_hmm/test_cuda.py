@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.simulator import simulated
 
 
-@pytest.mark.parametrize("check", ["pairs", "filters", "cutoffs", "pipeline", "budget", "bytes", "warps",
+@pytest.mark.parametrize("check", ["pairs", "filters", "cutoffs", "pipeline", "parts", "budget", "bytes", "warps",
                                    "layouts", "columns"])
 def test_in_the_simulator(check: str) -> None:
     done = simulated("-m", "tests.plugins.profile_hmm.on_cuda", check)

@@ -15,7 +15,7 @@ import numpy as np
 from numba import cuda
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.backends import device_count, on_device, to_device
-from seqloom.core.context import Context
+from seqloom.core.context import Context, SearchSpace
 from seqloom.core.engine import planning
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Seeds
@@ -40,6 +40,7 @@ from seqloom.plugins.protein_blast.sort_diagonal_reference import TwoHitDiagonal
 from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
+from ..parts import ROOM, small_parts
 from .segments import inputs
 from .stages import AMINO, POOLS, context_of, drawn
 
@@ -364,6 +365,28 @@ def check_pipeline() -> None:
         stages=["seed.words=binned-hits", "extend.ungapped=diagonal-ungapped"]))
 
 
+def check_parts() -> None:
+    """Volumes that go through the device in parts give what whole ones give, in the scan and in the search."""
+    generator = np.random.default_rng(9)
+    queries = [drawn(generator, n, AMINO) for n in (14, 22, 16)]
+    targets = [related(generator, queries[n % 3], int(generator.integers(0, 7))) for n in range(9)]
+    targets[4] = ""
+    context = context_of(queries, targets, 16)
+    found = SegmentDiagonalsCuda().run(context, None)
+    space = SearchSpace(context.targets.total_residues, len(targets), context.targets.longest)
+    with small_parts() as asked:
+        few = replace(context, space=space, device_memory=ROOM)
+        assert_same_records(found, SegmentDiagonalsCuda().run(few, None))
+        assert len(found) and len(asked[0].cut(few.targets.offsets)) >= 4
+        sequences = SequenceBatch.of(PROTEIN, queries), SequenceBatch.of(PROTEIN, targets)
+        options = {"evalue": 1e3, "comp_based_stats": "0", "seg": "no"}
+        wanted = run_pipeline("blastp", *sequences, options, backend="cpu")
+        assert len(wanted)
+        for volume, threads in ((30, 1), (1 << 20, 1), (60, 3)):
+            assert_same_hits(wanted, run_pipeline("blastp", *sequences, options, backend="cuda", threads=threads,
+                                                  volume_residues=volume, device_memory=ROOM))
+
+
 def check_random(residues: int, seed: int = 0) -> None:
     """Random cases, until the targets had so many residues."""
     done = 0
@@ -384,7 +407,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 CHECKS = {"diagonals": check_diagonals, "sieve": check_sieve, "limits": check_limits, "devices": check_devices,
           "own-devices": check_own_devices,
           "ungapped": check_ungapped, "gapped": check_gapped, "coarse": check_coarse, "hits": check_hits,
-          "automaton": check_automaton, "pipeline": check_pipeline}
+          "automaton": check_automaton, "pipeline": check_pipeline, "parts": check_parts}
 
 
 if __name__ == "__main__":

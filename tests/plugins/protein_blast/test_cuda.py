@@ -9,7 +9,7 @@ from tests.simulator import simulated
 
 @pytest.mark.parametrize("check", ["diagonals", "sieve", "limits", "devices", "own-devices", "ungapped",
                                    "gapped", "coarse", "hits",
-                                   "automaton", "pipeline"])
+                                   "automaton", "pipeline", "parts"])
 def test_in_the_simulator(check: str) -> None:
     done = simulated("-m", "tests.plugins.protein_blast.on_cuda", check)
     assert done.returncode == 0 and done.stdout.strip() == f"{check} passed", done.stderr[-2000:]

@@ -1,0 +1,59 @@
+"""Volumes that devices have in parts: how large the parts are, and sequences that are put one behind the other."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.sequences import SequenceBatch, offsets_of
+from seqloom.plugins.common.chosen_cpu import chosen_sequences
+
+resident_cuda = pytest.importorskip("seqloom.plugins.common.resident_cuda", reason="numba-cuda is not installed",
+                                    exc_type=ImportError)
+
+
+@given(st.lists(st.integers(0, 900), max_size=60), st.integers(900, 4000), st.integers(1, 9))
+def test_parts_have_all_targets_in_order_and_no_more_than_they_may(lengths: list[int], residues: int, targets: int
+                                                                   ) -> None:
+    offsets = offsets_of(lengths)
+    parts = resident_cuda.PartSize(residues, targets).cut(offsets)
+    assert [n for first, last in parts for n in range(first, last)] == list(range(len(lengths)))
+    for number, (first, last) in enumerate(parts):
+        assert 0 < last - first <= targets and offsets[last] - offsets[first] <= residues
+        if number + 1 < len(parts):  # the next target had no room
+            assert last - first == targets or offsets[last + 1] - offsets[first] > residues
+
+
+@given(st.integers(1, 1 << 34), st.integers(1, 1 << 24), st.integers(1, 50_000), st.integers(1 << 22, 1 << 36),
+       st.integers(0, 3000))
+def test_parts_are_as_large_as_a_budget_has_room_for(residues: int, targets: int, longest: int, budget: int,
+                                                     of_target: int) -> None:
+    longest = min(longest, residues)
+
+    def beside(part: resident_cuda.PartSize) -> int:
+        return of_target * part.targets
+
+    part = resident_cuda.part_size(residues, targets, longest, budget, beside)
+    assert longest <= part.residues <= residues and 1 <= part.targets <= targets
+    fits = part.nbytes + beside(part) <= budget
+    assert fits or part.residues == longest
+    more = resident_cuda.PartSize(min(residues, 2 * part.residues), min(targets, 2 * part.targets))
+    if fits and part.residues < residues and part.residues > 1 << 16:
+        assert more.nbytes + beside(more) > 0.6 * budget
+
+
+def test_all_volumes_of_a_search_come_in_parts_or_none() -> None:
+    whole = resident_cuda.VOLUME_RESIDUES
+    assert not resident_cuda.comes_in_parts(10 * whole, 1000, None)
+    assert not resident_cuda.comes_in_parts(10 * whole, 1000, 5 * whole)  # volumes are no larger than they usually are
+    assert resident_cuda.comes_in_parts(10 * whole, 1000, 3 * whole)
+    assert not resident_cuda.comes_in_parts(whole // 10, 1000, whole)
+
+
+@given(st.lists(st.text("ACDEFGHIKLMNPQRSTVWY", max_size=9), min_size=1, max_size=12), st.data())
+def test_chosen_sequences_are_those_of_the_batch(texts: list[str], data: st.DataObject) -> None:
+    batch = SequenceBatch.of(PROTEIN, texts, first=5)
+    places = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts))))
+    chosen = chosen_sequences(batch, batch.searched(), places)
+    assert chosen.ordinals.tolist() == (places + 5).tolist()
+    assert [chosen.text(n) for n in range(len(chosen))] == [texts[n] for n in places]
