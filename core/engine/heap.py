@@ -19,12 +19,18 @@ KEPT = 256 << 20
 """Bytes at the end of the heap that are kept when they are free."""
 
 
+_of_program = False
+"""Whether ``keep_freed_memory`` was called."""
+
+
 def keep_freed_memory() -> None:
     """Have the process keep what it frees, in one heap for all threads.
 
     For programs of our own, before they start threads: how a process manages memory is not a library's to choose. Other
     C libraries than GNU's are left as they are.
     """
+    global _of_program
+    _of_program = True
     with suppress(AttributeError, OSError, TypeError):
         choose = ctypes.CDLL(None).mallopt
         for parameter, value in ((_MMAP_THRESHOLD, OWN_MAPPING), (_TRIM_THRESHOLD, KEPT), (_ARENA_MAX, 1)):
@@ -47,6 +53,8 @@ class Level:
     def look(self) -> None:
         """To be called when a like piece of work begins anew."""
         now = _resident()
+        if self._settling == self.SETTLED and _of_program:
+            gc.freeze()  # modules and what else will stay: to look through it takes a tenth of a second
         if self._settling:
             self._settling -= 1
             self._least = max(self._least, now)

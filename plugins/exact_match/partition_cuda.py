@@ -8,6 +8,7 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 3.5.2 to 3.5.4.
 """
 
 import sys
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -356,6 +357,9 @@ def everywhere(work: Callable[[int], Any]) -> list[Any]:
 # ---- what the model needs to know of the machine
 
 
+_measuring = threading.Lock()
+
+
 def machine_costs(context: Context, asked: str, what: str, query_bytes: int,
                   look_up: Callable[[Context, list[Strand], list[IndexPart], Split], object]) -> Costs:
     """The costs that the option ``costs`` asks for, with as many threads on the host and all devices.
@@ -366,7 +370,8 @@ def machine_costs(context: Context, asked: str, what: str, query_bytes: int,
         look_up: looks up whole queries of a context by a split, with all memory.
     """
     machine = f"{devices.device_count()} x {_device_name()}, {context.threads} threads, {what}"
-    return costs_for(asked, machine, lambda: _measured(context.threads, query_bytes, look_up))
+    with _measuring:  # units side by side would disturb one another; the first one's are kept for the others
+        return costs_for(asked, machine, lambda: _measured(context.threads, query_bytes, look_up))
 
 
 def _device_name() -> str:
