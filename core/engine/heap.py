@@ -7,6 +7,7 @@ out and clearing one takes the system longer than filling it does, and much long
 
 import ctypes
 import gc
+import os
 from contextlib import suppress
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
@@ -31,6 +32,7 @@ def keep_freed_memory() -> None:
     """
     global _of_program
     _of_program = True
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # pyarrow's own heap gives back what was freed
     with suppress(AttributeError, OSError, TypeError):
         choose = ctypes.CDLL(None).mallopt
         for parameter, value in ((_MMAP_THRESHOLD, OWN_MAPPING), (_TRIM_THRESHOLD, KEPT), (_ARENA_MAX, 1)):

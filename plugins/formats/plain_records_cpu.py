@@ -13,8 +13,8 @@ from seqloom.core.text_rows import TextRows
 _NEWLINE, _FASTA, _FASTQ, _PLUS, _BLANK, _ASCII = 10, ord(">"), ord("@"), ord("+"), 32, 127
 _OTHER = 255
 """What the table gives for bytes that are no plain residues."""
-_SHORTEST = 3
-"""Bytes of a record, at least: the mark, a name, and the end of the line."""
+_LINES = 4
+"""Of a record of FASTQ."""
 _ONE = np.uint64(1)
 _WRONG = np.uint64(2**64 - 1)
 
@@ -139,25 +139,39 @@ def _take_fastq(raw, table, codes, names, descriptions, name_ends, description_e
     sizes[0], sizes[1], sizes[2], sizes[3] = residues, records, newlines, at
 
 
+@kernel
+def _count(raw, byte):
+    """How many bytes of u8[n] are that one."""
+    count = np.int64(0)
+    for n in range(len(raw)):
+        count += raw[n] == byte
+    return count
+
+
 def plain_fasta(block: bytes, at_line_start: bool, table: np.ndarray) -> PlainRecords | None:
     """The records of a block of FASTA, None where something isn't plain; ``table``: u8[256], codes of residues."""
-    room = _Room(len(block))
-    _take_fasta(np.frombuffer(block, np.uint8), at_line_start, table, *room.arrays)
+    raw = np.frombuffer(block, np.uint8)
+    room = _Room(len(block), int(_count(raw, _FASTA)))
+    _take_fasta(raw, at_line_start, table, *room.arrays)
     return room.records()
 
 
 def plain_fastq(block: bytes, table: np.ndarray) -> PlainRecords | None:
     """The whole records that a block of FASTQ begins with, None where something in them isn't plain."""
-    room = _Room(len(block))
-    _take_fastq(np.frombuffer(block, np.uint8), table, *room.arrays)
+    raw = np.frombuffer(block, np.uint8)
+    room = _Room(len(block), int(_count(raw, _NEWLINE)) // _LINES)
+    _take_fastq(raw, table, *room.arrays)
     return room.records()
 
 
 class _Room:
-    """For what is found in a block of so many bytes."""
+    """For what is found in a block of so many bytes with so many records at most, and one that isn't whole.
 
-    def __init__(self, size: int) -> None:
-        most = size // _SHORTEST + 1
+    No more, as numpy asks the system for large pages for each large array, which has all threads wait.
+    """
+
+    def __init__(self, size: int, records: int) -> None:
+        most = records + 1
         self._codes, self._names, self._descriptions = (np.empty(size + 2, np.uint8) for _ in range(3))
         self._name_ends, self._description_ends, self._starts, self._lines, self._sizes = (
             np.empty(count, np.int64) for count in (most, most, most, most, 4))
