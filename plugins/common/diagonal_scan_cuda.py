@@ -758,7 +758,10 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
 
 def can_scan() -> bool:
     """Whether the current device has the instructions: of compute capability 8.0."""
-    return SIMULATED or cuda.get_current_device().compute_capability >= (8, 0)
+    if SIMULATED:
+        return True
+    device_count()  # the driver is open then, whoever opens it
+    return bool(cuda.get_current_device().compute_capability >= (8, 0))
 
 
 @cache
