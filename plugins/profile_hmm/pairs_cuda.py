@@ -17,7 +17,7 @@ from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.chosen_cuda import chosen_volumes, footprint_of_chosen, needed_targets
-from seqloom.plugins.common.resident_cuda import Volume, devices_for, on_devices
+from seqloom.plugins.common.resident_cuda import Volume, devices_for, in_parts, on_devices
 from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace, rounded
 
 from .columns import by_query
@@ -151,8 +151,10 @@ def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work
         part, host_work = given
         found: Results = []
         waiting = deque[Begun]()
-        if not part:
+        if not part or in_parts(context):  # others have the device meanwhile, whose turn it then is
             host_work()
+            host_work = _nothing
+        if not part:
             return found
         needed = needed_targets(context, np.concatenate([work.places for work in part]))[0]
         with chosen_volumes(context, needed, _FILTERS, need, working_bytes(need.query)) as (space, volumes):
