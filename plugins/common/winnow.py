@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field
+from itertools import chain
 
 from seqloom.core.classes import dataclass
 
@@ -183,12 +184,14 @@ class _Best:
         return 1.0 * self.entry.score / self.entry.length
 
 
-def best_hits(entries: Iterable[Entry], overhang: float, edge: float) -> list[Entry]:
+def best_hits(entries: Iterable[Entry], overhang: float, edge: float, most: int) -> list[Entry]:
     """The HSPs of a query that are best hits, of those that come in this order.
 
     Args:
         overhang: share of its length by which an HSP may reach beyond one that leaves it out.
         edge: share by which its score per residue must be less.
+        most: HSPs. When there are more, nothing may hang over those that are there any longer, and twice as many as
+            there are then are the most.
     """
     best: list[_Best] = []  # by begin
     for entry in entries:
@@ -200,13 +203,29 @@ def best_hits(entries: Iterable[Entry], overhang: float, edge: float) -> list[En
         reach = int(2.0 * entry.length * overhang / (1.0 - 2.0 * overhang))
         nearest, farthest = begin - reach, end + reach
         more = int(entry.length * overhang)
-        begin, end, most = begin - more, end + more, density * (1.0 - edge)
+        begin, end, worst = begin - more, end + more, density * (1.0 - edge)
         best = [there for there in best if not (
             nearest <= there.begin < farthest and there.begin + there.overhang >= begin
-            and there.end - there.overhang <= end and there.entry.evalue >= entry.evalue and there.density < most)]
-        at = next((place for place, there in enumerate(best) if there.begin >= begin), len(best))
-        best.insert(at, _Best(entry, begin, end))
+            and there.end - there.overhang <= end and there.entry.evalue >= entry.evalue and there.density < worst)]
+        _insert_by_begin(best, _Best(entry, begin, end))
+        if len(best) > most:
+            best, most = _without_overhang(best), 2 * len(best)
     return [there.entry for there in best]
+
+
+def _insert_by_begin(best: list[_Best], new: _Best) -> None:
+    best.insert(next((place for place, there in enumerate(best) if there.begin >= new.begin), len(best)), new)
+
+
+def _without_overhang(best: Iterable[_Best]) -> list[_Best]:
+    """The same best hits, target by target, with their own ranges."""
+    of_targets: dict[int, list[Entry]] = {}
+    for there in best:
+        of_targets.setdefault(there.entry.target, []).append(there.entry)
+    bare: list[_Best] = []
+    for entry in chain.from_iterable(of_targets.values()):
+        _insert_by_begin(bare, _Best(entry, entry.begin, entry.end))
+    return bare
 
 
 def _is_bad(best: list[_Best], first: int, entry: Entry, least: float) -> bool:

@@ -20,6 +20,8 @@ class Winnowing:
     best_hit_overhang: float | None
     best_hit_score_edge: float | None
     subject_besthit: bool
+    max_target_seqs: int
+    ungapped: bool
 
     def check_winnowing(self) -> None:
         """Refuse shares out of range, and both ways at once; raises `OptionError`."""
@@ -41,3 +43,8 @@ class Winnowing:
     def winnows(self) -> bool:
         """Whether alignments go for the sake of others, so that all preliminary ones are looked at together first."""
         return bool(self.culling_limit) or self.best_hit() is not None or self.subject_besthit
+
+    def preliminary_targets(self) -> int:
+        """How many targets the peer keeps after preliminary alignments."""
+        most = self.max_target_seqs
+        return most if self.ungapped else min(max(2 * most, 10), most + 50)

@@ -52,9 +52,9 @@ class WinnowedAlignments(ExtendStage):
         """Whether alignments aren't final as they come."""
         return True
 
-    def similar(self, context: Context, records: Alignments) -> Alignments:
-        """Those of final alignments that are similar enough, where that hasn't been looked at before."""
-        return records
+    def of_targets(self, context: Context, records: Alignments) -> Alignments:
+        """Alignments that are final as they come, without those in the range of a better one, if that is asked for."""
+        return records.take(best_of_targets(context, records))
 
     def run(self, context: Context, records: Records) -> Alignments:
         assert isinstance(records, Alignments)
@@ -62,13 +62,13 @@ class WinnowedAlignments(ExtendStage):
         options, limit = context.options, context.options.culling_limit or 0
         lenient = limit + LENIENT if limit > 1 else limit
         if not self.has_final(options):
-            records = winnowed(context, self.similar(context, of_targets(context, records)), lenient, 0.0)
+            records = self.of_targets(context, records)
+            records = winnowed(context, records.take(covering(context, records)), lenient, 0.0)
         elif len(records):
             assert context.catalog is not None
             context = replace(context, targets=context.catalog.fetch(distinct(records.target)))
-            records = winnowed(context, of_targets(context, self.expected(context, records)), lenient, 0.0)
-            records = self.final(context, records)
-        records = records.take(covering(context, records))
+            records = self.expected(context, records.take(best_of_targets(context, records)))
+            records = self.final(context, winnowed(context, records, lenient, 0.0))
         return winnowed(context, records, limit, (options.best_hit() or (0.0, 0.0))[0], options.max_target_seqs)
 
 
@@ -103,16 +103,19 @@ def strand_ranges(context: Context, records: Alignments) -> tuple[np.ndarray, np
             np.where(opposite, lengths - records.query_start, records.query_end))
 
 
-def of_targets(context: Context, records: Alignments) -> Alignments:
-    """Preliminary alignments without those in the range of a better one with the same target, if that is asked for."""
+def best_of_targets(context: Context, records: Alignments) -> np.ndarray:
+    """bool[n]: preliminary alignments, best first, outside the range of every better one with the same target.
+
+    All of them, where that isn't asked for.
+    """
+    kept = np.ones(len(records), bool)
     if not context.options.subject_besthit:
-        return records
-    kept: list[bool] = []
+        return kept
     turned = records.query_frame * records.target_frame < 0
     for low, high in pairwise(group_starts(records.query, records.target).tolist()):
         spans = zip(records.query_start[low:high].tolist(), records.query_end[low:high].tolist(), strict=True)
-        kept += best_of_target(list(spans), turned[low:high].tolist())
-    return records.take(np.array(kept, bool))
+        kept[low:high] = best_of_target(list(spans), turned[low:high].tolist())
+    return kept
 
 
 def winnowed(context: Context, records: Alignments, limit: int, overhang: float, most: int | None = None) -> Alignments:
@@ -130,7 +133,7 @@ def winnowed(context: Context, records: Alignments, limit: int, overhang: float,
         if most is not None:
             entries = best_first(context, records, entries, most)
         if best is not None:
-            left = best_hits(entries, overhang, best[1])
+            left = best_hits(entries, overhang, best[1], 2 * context.options.preliminary_targets())
         else:
             place = int(context.queries.locate(int(records.query[low])))
             left = culled(entries, int(context.queries.lengths[place]), limit)

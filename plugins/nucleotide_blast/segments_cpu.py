@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.kernels.jit import kernel
@@ -12,11 +14,12 @@ from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
 from seqloom.plugins.common.culling_cpu import QUERY_END, QUERY_START, SCORE, TARGET_END, TARGET_START
 from seqloom.plugins.common.edit_path import PathCounts
 from seqloom.plugins.common.grouping import group_starts
+from seqloom.plugins.common.winnow import best_of_target
 from seqloom.plugins.nucleotide_blast.chunks import merge_chunks, overlaps
 from seqloom.plugins.nucleotide_blast.gapped_cpu import strand_offsets
 from seqloom.plugins.nucleotide_blast.greedy import PAIR
 from seqloom.plugins.nucleotide_blast.packed_cpu import real_residues, stretches
-from seqloom.plugins.nucleotide_blast.segments_reference import NucleotideSegments, least_identity
+from seqloom.plugins.nucleotide_blast.segments_reference import NucleotideSegments
 from seqloom.plugins.nucleotide_blast.traceback_cpu import (
     BEGIN,
     CUTOFF,
@@ -86,6 +89,8 @@ class NucleotideSegmentsCpu(NucleotideSegments):
         rows[:, QUERY_START] = np.where(frame < 0, groups[rows[:, GROUP_OF], SIZE] - start - length, start)
         rows[:, QUERY_END], rows[:, TARGET_END] = rows[:, QUERY_START] + length, rows[:, TARGET_START] + length
         rows = _joined(rows, bounds, chunk)
+        if context.options.subject_besthit:
+            rows = rows[_best_of_targets(rows, groups, group_starts(query[firsts], target[firsts]))]
 
         def evalues(rows: np.ndarray) -> np.ndarray:
             found: np.ndarray = scoring.evalues(rows[:, SCORE], query_of[rows[:, GROUP_OF]],
@@ -104,10 +109,28 @@ class NucleotideSegmentsCpu(NucleotideSegments):
         runs = np.stack([np.full(len(rows), PAIR), rows[:, QUERY_END] - rows[:, QUERY_START]], axis=1).astype(np.int32)
         paths, counts = paths_and_counts(real, residues, groups, rows, spans, runs, np.arange(len(rows)))
         equal, columns = (counts[:, PathCounts._fields.index(name)] for name in ("identities", "length"))
-        similar = equal * 100.0 >= columns * least_identity(context.options)
+        similar = equal * 100.0 >= columns * context.options.perc_identity
         context.advance()
         found = final_records(context, rows, counts, paths, query_of, at, minus)
         return found.take(similar)
+
+
+def _best_of_targets(rows: np.ndarray, groups: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """bool[n]: rows that lie in the range of no better one of the same query and target.
+
+    rows: i64[n, 8], by group. pairs: i64[p + 1], where the groups of each query and target begin.
+    """
+    kept = np.empty(len(rows), bool)
+    of = groups[rows[:, GROUP_OF]]
+    turned = of[:, TURNED] != 0
+    begin = np.where(turned, of[:, SIZE] - rows[:, QUERY_END], rows[:, QUERY_START])
+    end = begin + rows[:, QUERY_END] - rows[:, QUERY_START]
+    order = np.lexsort((-rows[:, QUERY_END], rows[:, QUERY_START], -rows[:, TARGET_END], rows[:, TARGET_START],
+                        -rows[:, SCORE], np.searchsorted(pairs, rows[:, GROUP_OF], "right")))
+    for low, high in pairwise(np.searchsorted(rows[:, GROUP_OF], pairs).tolist()):
+        own = order[low:high]
+        kept[own] = best_of_target(list(zip(begin[own].tolist(), end[own].tolist(), strict=True)), turned[own].tolist())
+    return kept
 
 
 def _joined(rows: np.ndarray, bounds: np.ndarray, chunks: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Searches without gaps: the ungapped segments as alignments (BLAST+ 2.12 with ``-ungapped``).
 
 A segment was found with random bases in place of the target's ambiguities. Over the true ones its best part is what
-stays, if it reaches the cutoff.
+stays, if it reaches the cutoff. Which one lies in the range of a better one of the same target is asked before that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Ragged, Records, Seeds
 from seqloom.core.stages import ExtendStage, Footprint, Shape
-from seqloom.plugins.common.culling import Hsp
+from seqloom.plugins.common.culling import Hsp, score_order
+from seqloom.plugins.common.winnow import best_of_target
 from seqloom.plugins.nucleotide_blast.chunks import Frames, merge_chunks, overlaps
 from seqloom.plugins.nucleotide_blast.gapped_reference import strand_codes
 from seqloom.plugins.nucleotide_blast.greedy import PAIR
@@ -33,7 +34,7 @@ class NucleotideSegments(ExtendStage):
     takes_order = ("query", "target", "chunk")
     gives_order = ("query", "target")
     scoring = NucleotideScoring
-    uses = ("ungapped",)
+    uses = ("ungapped", "subject_besthit")
 
     @classmethod
     def applies(cls, options: Any) -> bool:
@@ -51,21 +52,30 @@ class NucleotideSegments(ExtendStage):
             place, bases = int(context.queries.locate(query)), context.query(query)
             residues = context.target(target).tobytes()
             chunks = [(chunk, _by_frame(own, chunk, len(bases))) for chunk, own in groupby(group, key=lambda r: r[2])]
-            for frame, hsps in merge_chunks(chunks, overlaps).items():
-                searched = strand_codes(searched_query(context, query), frame)
-                real = strand_codes(bases, frame)
-                cutoff = context.scoring.query(place).strand(frame).ungapped_cutoff
-                for hsp in hsps:
-                    context.advance(1, len(records))
-                    if context.scoring.evalue(hsp.score, place, frame) > context.options.evalue:
-                        continue
-                    best = best_stretch(hsp, searched, residues, context.scoring.matrix, cutoff)
-                    if best is not None and is_similar(best, real, residues, least_identity(context.options)):
-                        row, path = reported(best, bases, frame, residues)
-                        rows.append({"query": query, "target": target, **row})
-                        paths.append(path)
+            strands = {frame: strand_codes(searched_query(context, query), frame) for frame in (1, -1)}
+            real = {frame: strand_codes(bases, frame) for frame in (1, -1)}
+            for frame, hsp in self._segments(context, merge_chunks(chunks, overlaps), len(bases)):
+                context.advance(1, len(records))
+                strand = context.scoring.query(place).strand(frame)
+                if context.scoring.evalue(hsp.score, place, frame) > context.options.evalue:
+                    continue
+                best = best_stretch(hsp, strands[frame], residues, context.scoring.matrix, strand.ungapped_cutoff)
+                if best is not None and is_similar(best, real[frame], residues, context.options.perc_identity):
+                    row, path = reported(best, bases, frame, residues)
+                    rows.append({"query": query, "target": target, **row})
+                    paths.append(path)
         data = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
         return Alignments({**data, "path": Ragged.of(paths)} if rows else {})
+
+    def _segments(self, context: Context, frames: Frames, length: int) -> list[tuple[int, Hsp]]:
+        """Segments of a query of this length and a target with their frames, those of the plus strand first."""
+        found = [(frame, hsp) for frame, hsps in frames.items() for hsp in hsps]
+        if not context.options.subject_besthit:
+            return found
+        order = sorted(range(len(found)), key=lambda at: score_order(found[at][1]))
+        ranges = [mirrored(hsp.query_start, hsp.query_end, length, frame) for frame, hsp in found]
+        kept = best_of_target([ranges[at] for at in order], [found[at][0] < 0 for at in order])
+        return [found[at] for at, stays in sorted(zip(order, kept, strict=True)) if stays]
 
 
 def _by_frame(rows: Any, chunk: int, length: int) -> Frames:
@@ -76,11 +86,6 @@ def _by_frame(rows: Any, chunk: int, length: int) -> Frames:
         first = target_pos - chunk
         frames.setdefault(frame, []).append(Hsp(score, start, end, first, first + bases))
     return frames
-
-
-def least_identity(options: Any) -> float:
-    """Per cent of bases that are the same in a segment, at least: any share where others may go for its sake first."""
-    return 0.0 if options.winnows() else float(options.perc_identity)
 
 
 def best_stretch(hsp: Hsp, query: bytes, target: bytes, matrix: np.ndarray, cutoff: int) -> TracedHsp | None:

@@ -28,9 +28,9 @@ class WinnowedNucleotides(WinnowedAlignments):
     def has_final(self, options: Any) -> bool:
         return not options.ungapped
 
-    def similar(self, context: Context, records: Alignments) -> Alignments:
-        """Segments without gaps of which enough bases are the same: dissimilar ones leave others out, too."""
-        return records.take(records.identities * 100.0 >= records.length * context.options.perc_identity)
+    def of_targets(self, context: Context, records: Alignments) -> Alignments:
+        """All of them: segments are compared before they are cut to their best stretches."""
+        return records
 
     def expected(self, context: Context, records: Alignments) -> Alignments:
         return SearchSpaceEvalue().run(context, records)

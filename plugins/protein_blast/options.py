@@ -96,9 +96,7 @@ class BlastpOptions(Winnowing):
         """How many targets the peer keeps after preliminary alignments."""
         if self.composition_mode():
             return 1050 if self.max_target_seqs <= 500 else 2 * self.max_target_seqs + 50
-        if self.ungapped:
-            return self.max_target_seqs
-        return min(max(2 * self.max_target_seqs, 10), self.max_target_seqs + 50)
+        return super().preliminary_targets()
 
     def composition_mode(self) -> int:
         """Mode of composition-based statistics by number: 0 none, 1 scaled, 2 adjusted on conditions, 3 adjusted.

@@ -52,13 +52,22 @@ def test_an_hsp_that_spans_a_node_counts_against_all_in_it() -> None:
 
 @given(hsps(60), st.sampled_from([0.0, 0.1, 0.4]), st.sampled_from([0.01, 0.1, 0.3]))
 def test_no_best_hit_lies_in_a_clearly_better_one(entries: list[Entry], overhang: float, edge: float) -> None:
-    best = best_hits(entries, overhang, edge)
+    best = best_hits(entries, overhang, edge, len(entries))
     assert bool(best) == bool(entries)
     for one in best:
         for other in best:
             inside = other.begin <= one.begin and one.end <= other.end and other is not one
             if inside and other.evalue <= one.evalue and other.row > one.row:
                 assert other.score / other.length * (1 - edge) <= one.score / one.length
+
+
+def test_nothing_hangs_over_best_hits_that_were_too_many() -> None:
+    """The first one's range is longer by 4 at both ends; a poor one that reaches beyond it by 1 then stays."""
+    first = Entry(0, 20, 60, 40, 0, 0)
+    others = [Entry(row, 70 + row, 80 + row, 9, row, 0) for row in (1, 2)]
+    poor = Entry(3, 19, 59, 4, 3, 0)
+    for most, stays in ((3, False), (2, True)):
+        assert (poor in best_hits([first, *others, poor], 0.1, 0.1, most)) == stays
 
 
 def test_best_of_a_target_may_reach_out_by_three() -> None:

@@ -22,6 +22,11 @@ CASES = {
                                                       "word_size": 7, "evalue": 1000.0, "dust": "no"}),
     "best hits that cover much": ("blastn", {"best_hit_overhang": 0.1, "best_hit_score_edge": 0.1, "qcov_hsp_perc": 20,
                                              "ungapped": True, "evalue": 1000.0, "dust": "no"}),
+    "more best hits than are kept apart": ("blastn", {"best_hit_overhang": 0.4, "best_hit_score_edge": 0.1,
+                                                      "max_target_seqs": 5, "word_size": 4, "evalue": 1000.0,
+                                                      "dust": "no"}),
+    "best of a target, cut later": ("blastn", {"subject_besthit": True, "ungapped": True, "reward": 6, "penalty": -7,
+                                               "word_size": 4, "evalue": 100.0, "dust": "no"}),
 }
 
 
@@ -80,6 +85,21 @@ def test_options(name: str, backend: str, folder: Path, tmp_path: Path) -> None:
     plain = peer_rows(folder, task, {key: value for key, value in options.items() if key in PLAIN})
     assert 0 < wanted.count("\n") < plain.count("\n")
     check(task, options, backend, folder, tmp_path / "rows", wanted)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("least", [9, 10, 11])
+def test_best_hits_that_cover_too_little_leave_others_out(least: int, backend: str, tmp_path: Path) -> None:
+    """A hit of 54 bases of 594, 9 per cent, and one of 57, 10 per cent, that reaches beyond it and has a mismatch."""
+    source = random.Random(8)
+    query = random_bases(source, 594)
+    mismatch = query[12:40] + {"A": "C", "C": "G", "G": "T", "T": "A"}[query[40]] + query[41:69]
+    around = [random_bases(source, 40) for _ in range(4)]
+    folder = made(tmp_path, query, [around[0] + query[15:69] + around[1], around[2] + mismatch + around[3]])
+    options = {"best_hit_score_edge": 0.01, "qcov_hsp_perc": least, "dust": "no"}
+    wanted = peer_rows(folder, "blastn-short", options)
+    assert wanted.count("\n") == (least == 9)
+    check("blastn-short", options, backend, folder, tmp_path / "rows", wanted)
 
 
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
