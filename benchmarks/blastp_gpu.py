@@ -10,7 +10,8 @@ a second. Kernels are compiled before. The parts:
     search    whole searches, with the targets in host memory before and the hits there afterwards
     overlap   the same, one unit after the other, and the device's work for one beside the host's for the one before
     memory    the same with less device memory than the targets take
-    command   the whole command, from a database file to a file of hits; hits on FASTA alone by cuda and by cpu
+    command   the whole command, from a database file to a file of hits, with room for all targets on the device and for
+              a tenth of them; hits on FASTA alone by cuda and by cpu
 
 The kernels of cuBLASTP are measured by ``benchmarks/blastp_paper.py``.
 """
@@ -39,7 +40,16 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
 from seqloom.plugins.common.matrices import protein_matrix
 
-from .smith_waterman_gpu import best_of, proteins, records, show, shuffled_copies, slot_seconds, write_fasta
+from .smith_waterman_gpu import (
+    best_of,
+    proteins,
+    records,
+    show,
+    shuffled_copies,
+    slot_seconds,
+    with_room_for,
+    write_fasta,
+)
 from .timing import Timing, seconds_of
 
 LENGTHS = (63, 127, 255, 514, 1042, 2005, 5147)
@@ -48,7 +58,7 @@ CUTOFF = 41
 MANY = 80_000
 """Targets that are enough for any way to scan."""
 SHARE = 0.1
-"""Of the targets that there is room for on the device in the part ``memory``."""
+"""Of the targets that there is room for on the device in the part ``memory``, and in the second turn of ``command``."""
 
 
 def how(length: int) -> str:
@@ -153,22 +163,29 @@ def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch
         for number, batch in enumerate(batches):
             for mode in modes:
 
-                def blastp(database: str, back_end: str, p: int, n: int = number, m: str = mode) -> float:
+                def blastp(database: str, back_end: str, p: int, *more: str, n: int = number, m: str = mode) -> float:
                     return run("blastp", "-q", f"{n}.fasta", "-d", f"{database}.duckdb", "--backend", back_end,
                                "--outfmt", "6 std score btop", "-o", f"{database}.{back_end}.tsv", "-p", str(p),
-                               "--comp-based-stats", m, "--no-store")
+                               "--comp-based-stats", m, "--no-store", *more)
+
+                def hits(database: str, back_end: str) -> bytes:
+                    return (folder / f"{database}.{back_end}.tsv").read_bytes()
 
                 for use in threads:
                     start = min(blastp("one", "cuda", use) for _ in range(2))
                     seconds = min(blastp("many", "cuda", use) for _ in range(2))
                     cells = batch.total_residues * targets.total_residues
-                    yield Timing(f"command, mode {mode}, {len(batch)} queries, {batch.total_residues} residues, "
-                                 f"{use} threads", seconds,
-                                 f"{cells / seconds / 1e12:.2f} TCUPS; {start:.2f} s of it to start")
+                    what = f"command, mode {mode}, {len(batch)} queries, {batch.total_residues} residues, {use} threads"
+                    yield Timing(what, seconds, f"{cells / seconds / 1e12:.2f} TCUPS; {start:.2f} s of it to start")
+                    wanted = hits("many", "cuda")
+                    room = with_room_for(SHARE * targets.total_residues)
+                    little = min(blastp("many", "cuda", use, *room) for _ in range(2))
+                    yield Timing(f"{what}, {room[1]}", little, f"{little / seconds:.2f} times as long; hits "
+                                 + ("equal" if hits("many", "cuda") == wanted else "DIFFERENT"))
                 blastp("few", "cuda", max(threads))
                 blastp("few", "cpu", max(threads))
-                same = (folder / "few.cuda.tsv").read_bytes() == (folder / "few.cpu.tsv").read_bytes()
-                lines = (folder / "few.cpu.tsv").read_bytes().count(b"\n")
+                same = hits("few", "cuda") == hits("few", "cpu")
+                lines = hits("few", "cpu").count(b"\n")
                 yield Timing(f"{lines} lines of cpu and cuda", 0.0, "equal" if same else "DIFFERENT")
 
 

@@ -13,7 +13,8 @@ Targets are the proteins of a FASTA file and copies of them with their residues 
               CUDAMPF++'s figures 6 to 9, one model of 10 to 2,410 positions at a time, drawn in a folder
     slots     the search of all copies on the device, twice in one process: seconds of each slot, of all units together,
               and its counters, of which some say how long units waited for a turn and for the device
-    command   whole commands on the device and on all threads, which must write the same rows
+    command   whole commands on the device, with room for all targets there and for a tenth, and on all threads, which
+              must write the same rows
     core      the whole command on one thread, in FASTA alone; ``--copies`` times that is what all would take at most
 """
 
@@ -36,8 +37,9 @@ from seqloom.core.options import build_options
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.testing import assert_same_records
 
+from .blastp_gpu import SHARE
 from .charts import save_chart
-from .smith_waterman_gpu import best_of, proteins, records, show, shuffled_copies, write_fasta
+from .smith_waterman_gpu import best_of, proteins, records, show, shuffled_copies, with_room_for, write_fasta
 from .timing import Timing, seconds_of
 
 PARTS = ("compile", "filters", "lengths", "slots", "command", "core")
@@ -142,11 +144,11 @@ class Commands:
         write_fasta(self.folder / f"{name}.fasta", targets)
         seconds_of(self.folder, "db", "create", f"{name}.duckdb", f"{name}.fasta")
 
-    def search(self, what: str, name: str, back_end: str, threads: int) -> Timing:
+    def search(self, what: str, name: str, back_end: str, threads: int, *more: str) -> Timing:
         before = _processor()
         seconds = seconds_of(self.folder, "hmmsearch", "models.hmm", f"{name}.duckdb", "--backend", back_end, "-p",
                              str(threads), "--no-store", "--quiet", "--noali", "-o", f"{name}.{back_end}.txt",
-                             "--domtblout", f"{name}.{back_end}.domtblout")
+                             "--domtblout", f"{name}.{back_end}.domtblout", *more)
         return Timing(f"{what}: {back_end}, {threads} threads", seconds,
                       f"{_processor() - before:.1f} s of the processor")
 
@@ -216,6 +218,10 @@ def measure(fasta: str, models: str, parts: list[str], copies: int, threads: int
         if "command" in parts:
             for back_end in ("cuda", "cuda", "cuda", "cpu"):
                 yield commands.search(f"{copies} copies", "many", back_end, threads)
+            yield commands.same("many")
+            room = with_room_for(SHARE * copies * sum(map(len, texts)))
+            for _ in range(2):
+                yield commands.search(f"{copies} copies, {room[1]}", "many", "cuda", threads, *room)
             yield commands.same("many")
         if "core" in parts:
             for _ in range(2):

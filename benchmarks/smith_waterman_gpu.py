@@ -77,6 +77,11 @@ def shuffled_copies(texts: list[str], copies: int, generator: np.random.Generato
     return SequenceBatch(PROTEIN, residues, offsets, np.arange(len(offsets) - 1))
 
 
+def with_room_for(residues: float) -> tuple[str, str]:
+    """Words of a command that leave room on the device for so many residues."""
+    return "--device-memory", f"{max(1, int(residues) >> 20)}M"
+
+
 def proteins(lengths: Sequence[int], generator: np.random.Generator) -> list[np.ndarray]:
     """Random queries."""
     return [PROTEIN.encode("ACDEFGHIKLMNPQRSTVWY")[generator.integers(0, 20, n)] for n in lengths]
