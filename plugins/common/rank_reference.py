@@ -13,15 +13,13 @@ the best N. Results are the same wherever that limit doesn't bind.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Alignments, Hits, Records
 from seqloom.core.stages import Footprint, Shape, SortStage
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.winnow import best_of_target
+from seqloom.plugins.common.winnow import best_of_targets
 
 SMALLEST_EVALUE = 1e-180
 RELATED = 250
@@ -83,11 +81,10 @@ class RankTargets(SortStage):
         """bool[n]: of those kept so far, alignments outside the range of every better one with the same target."""
         rows = self._best_first(context, alignments, _fine_order(context, alignments))
         rows = rows[kept[rows]]
-        best, turned = np.zeros(len(alignments), bool), alignments.query_frame * alignments.target_frame < 0
-        for low, high in pairwise(group_starts(alignments.query[rows], alignments.target[rows]).tolist()):
-            mine = rows[low:high]
-            spans = zip(alignments.query_start[mine].tolist(), alignments.query_end[mine].tolist(), strict=True)
-            best[mine] = best_of_target(list(spans), turned[mine].tolist())
+        ordered = alignments.take(rows)
+        best = np.zeros(len(alignments), bool)
+        best[rows] = best_of_targets(group_starts(ordered.query, ordered.target), ordered.query_start,
+                                     ordered.query_end, ordered.query_frame * ordered.target_frame < 0)
         return best
 
     def _best_first(self, context: Context, records: Alignments, evalues: np.ndarray) -> np.ndarray:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from itertools import chain
+from itertools import chain, pairwise
 
+import numpy as np
 from seqloom.core.classes import dataclass
 
 FORK = 20
@@ -255,4 +256,19 @@ def best_of_target(ranges: Sequence[tuple[int, int]], turned: Sequence[bool]) ->
                     inside = ranges[other][0] >= begin - NEAR and ranges[other][1] <= end + NEAR
                     if inside and (turned[other] != turned[place]) == opposite:
                         kept[other] = False
+    return kept
+
+
+def best_of_targets(bounds: np.ndarray, begins: np.ndarray, ends: np.ndarray, turned: np.ndarray) -> np.ndarray:
+    """bool[n]: ``best_of_target`` of each query and target.
+
+    Args:
+        bounds: i64[p + 1], where the HSPs of each query and target begin; those of one are best first.
+        begins, ends: i64[n], half-open ranges on the query, as it was given.
+        turned: bool[n], whether strands differ.
+    """
+    kept = np.empty(len(begins), bool)
+    for low, high in pairwise(bounds.tolist()):
+        ranges = list(zip(begins[low:high].tolist(), ends[low:high].tolist(), strict=True))
+        kept[low:high] = best_of_target(ranges, turned[low:high].tolist())
     return kept

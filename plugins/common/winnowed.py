@@ -18,7 +18,7 @@ from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import ExtendStage
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.rank_reference import SMALLEST_EVALUE, covering
-from seqloom.plugins.common.winnow import Entry, best_hits, best_of_target, culled
+from seqloom.plugins.common.winnow import Entry, best_hits, best_of_targets, culled
 
 LENIENT = 3
 """How many more better ones a preliminary alignment may have than a final one, if this may have several."""
@@ -54,7 +54,7 @@ class WinnowedAlignments(ExtendStage):
 
     def of_targets(self, context: Context, records: Alignments) -> Alignments:
         """Alignments that are final as they come, without those in the range of a better one, if that is asked for."""
-        return records.take(best_of_targets(context, records))
+        return in_no_better_one(context, records)
 
     def run(self, context: Context, records: Records) -> Alignments:
         assert isinstance(records, Alignments)
@@ -67,7 +67,7 @@ class WinnowedAlignments(ExtendStage):
         elif len(records):
             assert context.catalog is not None
             context = replace(context, targets=context.catalog.fetch(distinct(records.target)))
-            records = self.expected(context, records.take(best_of_targets(context, records)))
+            records = self.expected(context, in_no_better_one(context, records))
             records = self.final(context, winnowed(context, records, lenient, 0.0))
         return winnowed(context, records, limit, (options.best_hit() or (0.0, 0.0))[0], options.max_target_seqs)
 
@@ -103,19 +103,12 @@ def strand_ranges(context: Context, records: Alignments) -> tuple[np.ndarray, np
             np.where(opposite, lengths - records.query_start, records.query_end))
 
 
-def best_of_targets(context: Context, records: Alignments) -> np.ndarray:
-    """bool[n]: preliminary alignments, best first, outside the range of every better one with the same target.
-
-    All of them, where that isn't asked for.
-    """
-    kept = np.ones(len(records), bool)
+def in_no_better_one(context: Context, records: Alignments) -> Alignments:
+    """Alignments, best first, without those in the range of a better one with the same target, if that is asked for."""
     if not context.options.subject_besthit:
-        return kept
-    turned = records.query_frame * records.target_frame < 0
-    for low, high in pairwise(group_starts(records.query, records.target).tolist()):
-        spans = zip(records.query_start[low:high].tolist(), records.query_end[low:high].tolist(), strict=True)
-        kept[low:high] = best_of_target(list(spans), turned[low:high].tolist())
-    return kept
+        return records
+    return records.take(best_of_targets(group_starts(records.query, records.target), records.query_start,
+                                        records.query_end, records.query_frame * records.target_frame < 0))
 
 
 def winnowed(context: Context, records: Alignments, limit: int, overhang: float, most: int | None = None) -> Alignments:

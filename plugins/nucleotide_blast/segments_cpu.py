@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.kernels.jit import kernel
@@ -14,7 +12,7 @@ from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
 from seqloom.plugins.common.culling_cpu import QUERY_END, QUERY_START, SCORE, TARGET_END, TARGET_START
 from seqloom.plugins.common.edit_path import PathCounts
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.winnow import best_of_target
+from seqloom.plugins.common.winnow import best_of_targets
 from seqloom.plugins.nucleotide_blast.chunks import merge_chunks, overlaps
 from seqloom.plugins.nucleotide_blast.gapped_cpu import strand_offsets
 from seqloom.plugins.nucleotide_blast.greedy import PAIR
@@ -90,7 +88,7 @@ class NucleotideSegmentsCpu(NucleotideSegments):
         rows[:, QUERY_END], rows[:, TARGET_END] = rows[:, QUERY_START] + length, rows[:, TARGET_START] + length
         rows = _joined(rows, bounds, chunk)
         if context.options.subject_besthit:
-            rows = rows[_best_of_targets(rows, groups, group_starts(query[firsts], target[firsts]))]
+            rows = rows[_in_no_better_one(rows, groups, group_starts(query[firsts], target[firsts]))]
 
         def evalues(rows: np.ndarray) -> np.ndarray:
             found: np.ndarray = scoring.evalues(rows[:, SCORE], query_of[rows[:, GROUP_OF]],
@@ -115,21 +113,19 @@ class NucleotideSegmentsCpu(NucleotideSegments):
         return found.take(similar)
 
 
-def _best_of_targets(rows: np.ndarray, groups: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def _in_no_better_one(rows: np.ndarray, groups: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """bool[n]: rows that lie in the range of no better one of the same query and target.
 
     rows: i64[n, 8], by group. pairs: i64[p + 1], where the groups of each query and target begin.
     """
-    kept = np.empty(len(rows), bool)
     of = groups[rows[:, GROUP_OF]]
     turned = of[:, TURNED] != 0
     begin = np.where(turned, of[:, SIZE] - rows[:, QUERY_END], rows[:, QUERY_START])
     end = begin + rows[:, QUERY_END] - rows[:, QUERY_START]
     order = np.lexsort((-rows[:, QUERY_END], rows[:, QUERY_START], -rows[:, TARGET_END], rows[:, TARGET_START],
                         -rows[:, SCORE], np.searchsorted(pairs, rows[:, GROUP_OF], "right")))
-    for low, high in pairwise(np.searchsorted(rows[:, GROUP_OF], pairs).tolist()):
-        own = order[low:high]
-        kept[own] = best_of_target(list(zip(begin[own].tolist(), end[own].tolist(), strict=True)), turned[own].tolist())
+    kept = np.empty(len(rows), bool)
+    kept[order] = best_of_targets(np.searchsorted(rows[:, GROUP_OF], pairs), begin[order], end[order], turned[order])
     return kept
 
 
