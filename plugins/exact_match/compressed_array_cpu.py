@@ -9,7 +9,7 @@ from seqloom.core.stages import Footprint, Shape
 from .compressed_array import SPARE, bit_type, smaller_symbols
 from .compressed_array_reference import CompressedArray
 from .fm_index import row_type
-from .fm_index_cpu import _sample
+from .fm_index_cpu import sampled
 from .suffix_array import sorting_bytes
 
 _U64 = np.uint64
@@ -100,7 +100,6 @@ class CompressedArrayCpu(CompressedArray):
         context.cancellation.check()
         heads, bits = np.empty(len(begins) - 1, kind), np.zeros(int(begins[-1]) // 64 + 1 + SPARE, np.uint64)
         _write(suffixes, rank, shift, heads, bits)
-        samples, marks = np.empty(-(-count // sample), kind), np.empty((count // 64 + 1, 2), np.uint64)
-        _sample(suffixes, sample, samples, marks)
+        samples, marks = sampled(suffixes, sample, kind, context.threads)
         return {"smaller": smaller_symbols(text, residues), "heads": heads,
                 "begins": begins.astype(bit_type(int(begins[-1]))), "bits": bits, "samples": samples, "marks": marks}

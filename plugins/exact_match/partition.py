@@ -64,6 +64,8 @@ class Work:
         overlap: that a part of the index has beside its share, so that no match is lost where two meet.
         devices: that work at the same time.
         there: the number of parts in which the index is on the devices already; 0 if it isn't.
+        cut: the number of parts that the index has been cut in already; 0 if it hasn't.
+        cutting: seconds to cut it in another number then, beside T.
         buffers: parts of the queries that a device holds at a time: with two, copying hides behind looking up.
     """
 
@@ -75,6 +77,8 @@ class Work:
     overlap: int = 0
     devices: int = 1
     there: int = 0
+    cut: int = 0
+    cutting: float = 0.0
     buffers: int = 1
 
     def largest_part(self, room: "int | np.ndarray") -> Any:
@@ -138,7 +142,8 @@ def _taken(work: Work, index_parts: np.ndarray) -> np.ndarray:
 
 @lru_cache(256)
 def best_split(work: Work, costs: Costs) -> Split:
-    """The split that takes least time; of equal ones the first order with the fewest parts.
+    """The split that takes least time, with that to cut the index anew; of equal ones the first order with the fewest
+    parts.
 
     Either order gains from fewer parts of the queries while those of the index stay as they are; but where several
     devices share the queries, each had better have as many parts as the others. All else is tried.
@@ -161,13 +166,15 @@ def best_split(work: Work, costs: Costs) -> Split:
     if work.buffers > 1:  # more parts than have to be hide more of the copying
         tried += [(order, some << n) for order, some in (("index", fewest), ("queries", shared))
                   for n in range(1, _HALVINGS) if work.queries >> n >= _LEAST_PART * int(some.min())]
+    cutting = np.where((index_parts == 1) | (index_parts == work.cut), 0.0, work.cutting if work.cut else 0.0)
     found = []
     for order, query_parts in tried:
         times = seconds(work, costs, order, index_parts, query_parts)
-        at = int(np.argmin(times))
-        found.append(Split(order, int(index_parts[at]), int(query_parts[at]),
-                           float(_taken(work, index_parts)[at] / work.memory), float(times[at])))
-    return min(found, key=lambda split: split.seconds)
+        at = int(np.argmin(times + cutting))
+        split = Split(order, int(index_parts[at]), int(query_parts[at]),
+                      float(_taken(work, index_parts)[at] / work.memory), float(times[at]))
+        found.append((split.seconds + float(cutting[at]), split))
+    return min(found, key=lambda both: both[0])[1]
 
 
 @lru_cache(256)
@@ -177,6 +184,7 @@ def enough_devices(work: Work, costs: Costs) -> tuple[int, float] | None:
     The thesis's number of devices for a reference: parts of the index stay, one on each. None where that is so already,
     or where it takes no fewer seconds.
     """
+    work = replace(work, cut=0)
     now = best_split(work, costs)
     if now.index_parts <= work.devices:
         return None

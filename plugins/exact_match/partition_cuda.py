@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 from weakref import finalize
 
@@ -153,10 +153,12 @@ class Partition:
         whole = self.parts(1)[0]
         size = part_bytes(whole, self._search.layout)
         density, count = size / whole.places, devices.device_count()
+        made = self._made()
+        cut = len(made.parts) if made.common == self._overlap else 0
         return Work(index=size, queries=about(int(self._sizes.sum()) * len(self._strands)), memory=self.room.memory,
                     least_index=int(density * max(LEAST_RESIDUES, self._overlap)) + 1,
                     least_queries=int(self._sizes.max()), overlap=int(density * self._overlap) + SLACK, devices=count,
-                    there=self._parts_there(count), buffers=_BUFFERS)
+                    there=self._parts_there(count), cut=cut, cutting=made.seconds, buffers=_BUFFERS)
 
     def run(self, costs: Callable[[], Costs]) -> tuple[list[IndexPart], list[tuple[QueryPart, IndexPart, Any]]]:
         """Parts of the index, and what is found of each part of the queries in each of them; counted and told.
@@ -169,7 +171,9 @@ class Partition:
             split, parts = Split("index", 1, 1, work.index / work.memory, 0.0), self.parts(1)
         else:
             known = costs()
-            split, parts = self._planned(work, known)
+            with self._made().lock:  # of units side by side one plans, and cuts for all
+                work = self.work()
+                split, parts = self._planned(work, known)
             enough = enough_devices(work, known)
         _say(context.slot, split, enough)
         index_bytes = max(part_bytes(part, self._search.layout) for part in parts)
@@ -243,9 +247,9 @@ class Partition:
         layout = self._search.layout
         if all(devices.is_there(self.parts(1)[0], layout, n) for n in range(count)):
             return 1
-        common, parts = _made.get(id(tables_of(self._context.index(KIND)).blocks), _Made()).cut
-        there = [devices.is_there(part, layout, n) for n, part in enumerate(parts)]
-        return len(parts) if parts and common == self._overlap and all(there) else 0
+        made = self._made()
+        there = [devices.is_there(part, layout, n) for n, part in enumerate(made.parts)]
+        return len(there) if there and made.common == self._overlap and all(there) else 0
 
     def parts(self, count: int) -> list[IndexPart]:
         """The index as it is, or cut in parts, which are kept as long as the index."""
@@ -255,21 +259,33 @@ class Partition:
         index = context.index(KIND)
         fm = tables_of(index)
         size = int(fm.symbols[-1, 0])
-        made = _made.setdefault(id(fm.blocks), new := _Made())
-        if made is new:
-            finalize(fm.blocks, _made.pop, id(fm.blocks), None)
         if count == 1 and not (self._search.layout.text or self._search.layout.text_on_host):
             self._whole = [IndexPart(fm, 0, size, np.empty(size, np.uint8))]
             return self._whole
-        common, parts = made.cut
-        if count > 1 and common == overlap and len(parts) == count:
-            return parts
-        if made.text is None:
-            made.text = target_text(context.targets, acgt_only=False)[0]
-        text = made.text
-        if count == 1:
-            self._whole = [IndexPart(fm, 0, size, text)]
-            return self._whole
+        made = self._made()
+        with made.lock:
+            if made.text is None:
+                made.text = target_text(context.targets, acgt_only=False)[0]
+            if count == 1:
+                self._whole = [IndexPart(fm, 0, size, made.text)]
+                return self._whole
+            if made.common != overlap or len(made.parts) != count:
+                begin = time.perf_counter()
+                made.parts, made.common = self._cut(index, made.text, count), overlap
+                made.seconds = time.perf_counter() - begin
+            return made.parts
+
+    def _made(self) -> "_Made":
+        """What was made of the index so far."""
+        blocks = tables_of(self._context.index(KIND)).blocks
+        made = _made.setdefault(id(blocks), new := _Made())
+        if made is new:
+            finalize(blocks, _made.pop, id(blocks), None)
+        return made
+
+    def _cut(self, index: Index, text: np.ndarray, count: int) -> list[IndexPart]:
+        """An index of a text made anew in parts."""
+        context, overlap, size = self._context, self._overlap, int(tables_of(index).symbols[-1, 0])
         alphabet, bounds = context.targets.alphabet, np.linspace(0, size, count + 1).astype(int).tolist()
         stage = FmIndexCpu(FmIndexOptions(index.parameters["bucket"], index.parameters["sample"]))
 
@@ -280,18 +296,26 @@ class Partition:
             arrays = stage.arrays(context, stretch, alphabet, index.parameters["bucket"], index.parameters["sample"])
             return IndexPart(tables_of(Index(KIND, "target", arrays, index.parameters)), first, last - first, stretch)
 
-        parts = run_tasks(context.threads, part, range(count))
-        made.cut = overlap, parts
-        return parts
+        return run_tasks(context.threads, part, range(count))
 
 
 @dataclass(eq=False)
 class _Made:
-    """What was made of an index, kept as long as it is: its text, and the parts that it was last cut in, with the
-    number of residues that they have in common."""
+    """What was made of an index, kept as long as it is.
+
+    Attributes:
+        text: its own.
+        parts: that it was last cut in.
+        common: residues that they have in common.
+        seconds: that cutting took.
+        lock: held while text and parts are made, and by who plans.
+    """
 
     text: np.ndarray | None = None
-    cut: tuple[int, list[IndexPart]] = (0, [])
+    parts: Sequence[IndexPart] = ()
+    common: int = 0
+    seconds: float = 0.0
+    lock: Any = field(default_factory=threading.RLock)
 
 
 _WARMING, _WARMING_ROWS = 40, 1 << 16  # residues that are looked up to have kernels loaded, and room for their rows

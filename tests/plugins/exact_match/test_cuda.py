@@ -51,6 +51,7 @@ import sys
 import numpy as np
 np.seterr(over="ignore")
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.errors import BudgetError
@@ -94,6 +95,18 @@ for count in (1, 3):
     fm_search_cuda.forget()
 assert {(1, False, False), (1, False, True), (1, True, True), (3, False, True), (3, True, True)} <= splits, splits
 assert len(texts) == 1, "kept as long as the index"
+# Units side by side: one cuts the index, for all of them.
+fm_search_cuda.device_count = lambda: 1
+index = FmIndexCpu().run(Context(), targets)
+cut, cuts = partition_cuda.Partition._cut, []
+partition_cuda.Partition._cut = lambda *given: (cuts.append(given[-1]), cut(*given))[1]
+with ThreadPoolExecutor(3) as pool:
+    stage = WholeQueriesCuda(WholeQueriesCuda.Options(costs="0.001,1"))
+    for found, _ in pool.map(lambda memory: run(stage, device_memory=memory), (4500, 4500, 5000)):
+        assert_same_records(wanted, found)
+assert len(cuts) == 1, cuts
+partition_cuda.Partition._cut = cut
+fm_search_cuda.forget()
 # Parts of queries one after the other: none is sent before the one in front of it has been looked up.
 begin, look_up, steps = partition_cuda.Lane.begin, whole_seed_cuda._Search.look_up, []
 partition_cuda.Lane.begin = lambda *given: (steps.append("sent"), begin(*given))[1]

@@ -9,7 +9,7 @@ from seqloom.core.context import Context
 from seqloom.core.errors import OptionError
 from seqloom.core.options import build_options
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match import fm_seed_cpu
+from seqloom.plugins.exact_match import fm_index_cpu, fm_seed_cpu
 from seqloom.plugins.exact_match.fm_index import CODE, SMALLER, row_type, tables_of, transform_of, unpacked
 from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
 from seqloom.plugins.exact_match.fm_index_reference import FmIndex, FmIndexOptions
@@ -76,6 +76,17 @@ def test_every_question_has_the_plain_answer(given_, layout, residues):
         smaller = int((text < symbol).sum())
         for row in range(len(text) + 1):
             assert mapped(*fm[:5], np.uint64(symbol), np.uint64(row)) == smaller + bwt[:row].count(symbol)
+
+
+@pytest.mark.parametrize("residues", [NUCLEOTIDE, PROTEIN])
+@pytest.mark.parametrize("layout", [FmIndexOptions(32, 3), FmIndexOptions(128, 8), FmIndexOptions(64, 1)])
+def test_threads_make_the_same_index(residues, layout, monkeypatch):
+    monkeypatch.setattr(fm_index_cpu, "_LEAST_PART", 100)
+    rng = np.random.default_rng(2)
+    for length in (1, 190, 639, 640, 1000):  # with the symbol behind it, rows of whole blocks too
+        batch = SequenceBatch.of(residues, [rng.choice([0, 1, 2, 3, residues.unknown_code], length).astype(np.uint8)])
+        wanted = FmIndex(layout).run(Context(), batch)
+        assert wanted.fingerprint == FmIndexCpu(layout).run(Context(threads=5), batch).fingerprint
 
 
 def test_bases_take_two_bits_and_other_residues_nothing_where_there_are_none():

@@ -22,11 +22,11 @@ from seqloom.plugins.exact_match.partition import (
 costs = st.builds(Costs, st.floats(1e-3, 10), st.floats(1e-3, 10), st.floats(0, 100))
 works = st.builds(Work, index=st.integers(1, 150), queries=st.integers(1, 400), memory=st.integers(20, 300),
                   least_index=st.integers(1, 20), least_queries=st.integers(1, 20), overlap=st.integers(0, 5),
-                  devices=st.integers(1, 4), there=st.integers(0, 3))
+                  devices=st.integers(1, 4), there=st.integers(0, 3), cut=st.integers(0, 5), cutting=st.floats(0, 200))
 
 
 def every_split(work: Work, costs: Costs) -> list[tuple[float, str, int, int]]:
-    """Time of every split of queries in up to 60 parts, by a plain count of what each device has to do."""
+    """Time of every split of queries in up to 60 parts, by a plain count of what each device has to do, and to cut."""
     found = []
     for index_parts in range(1, max(1, work.index // work.least_index) + 1):
         part = -(-work.index // index_parts) + (work.overlap if index_parts > 1 else 0)
@@ -41,8 +41,15 @@ def every_split(work: Work, costs: Costs) -> list[tuple[float, str, int, int]]:
             rounds = range(0, query_parts, work.devices)
             by_queries = sum(costs.copy * size + index_parts * meet for _ in rounds)
             by_queries += copied if index_parts == 1 else sum(index_parts * copied for _ in rounds)
-            found += [(by_index, "index", index_parts, query_parts), (by_queries, "queries", index_parts, query_parts)]
+            anew = cutting(work, index_parts)
+            found += [(by_index + anew, "index", index_parts, query_parts),
+                      (by_queries + anew, "queries", index_parts, query_parts)]
     return found
+
+
+def cutting(work: Work, index_parts: int) -> float:
+    """Seconds until the index is there in so many parts."""
+    return 0.0 if index_parts in (1, work.cut) or not work.cut else work.cutting
 
 
 @settings(max_examples=200, deadline=None)
@@ -55,9 +62,10 @@ def test_nothing_is_quicker(work, costs):
         return
     assume(split.query_parts <= 60)
     tried = every_split(work, costs)
-    assert split.seconds <= min(tried)[0] * (1 + 1e-9)
+    total = split.seconds + cutting(work, split.index_parts)
+    assert total <= min(tried)[0] * (1 + 1e-9)
     mine = [t for t, *what in tried if what == [split.order, split.index_parts, split.query_parts]]
-    assert not mine or split.seconds == pytest.approx(mine[0])
+    assert not mine or total == pytest.approx(mine[0])
     assert 0 < split.share <= 1
 
 
@@ -131,6 +139,7 @@ def test_so_many_devices_keep_the_index():
 @settings(max_examples=200, deadline=None)
 @given(works, costs)
 def test_no_fewer_devices_keep_the_index(work, costs):
+    work = replace(work, cut=0)
     try:
         now = best_split(work, costs)
     except BudgetError:
@@ -140,6 +149,17 @@ def test_no_fewer_devices_keep_the_index(work, costs):
         assert devices > work.devices and taken < now.seconds
         for some in range(work.devices, devices):
             assert best_split(replace(work, devices=some), costs).index_parts > some or some * work.memory < work.index
+
+
+def test_an_index_stays_cut_as_it_is_unless_that_takes_longer():
+    costs = Costs(1e-9, 1e-10)
+    work = Work(index=4_000_000, queries=80_000_000, memory=2_000_000, buffers=2)
+    best = best_split(work, costs)
+    other = best.index_parts + 1
+    cut = replace(work, cut=other, cutting=10.0)
+    assert best_split(cut, costs).index_parts == other
+    assert best_split(replace(cut, cutting=0.0), costs) == best
+    assert best_split(replace(cut, memory=8_000_000_000), costs).index_parts == 1
 
 
 def test_what_cannot_fit_is_told():
