@@ -31,7 +31,7 @@ from .storage.sequences import index_images, sources, stored_indexes
 from .storage.sequences.database import SequenceDatabase
 from .storage.sequences.stored_indexes import IndexKey, IndexWriter, StoredIndex
 
-MAPPED_FROM = 256 << 20
+MAPPED_FROM = 64 << 20
 """Bytes from which on an index is mapped unless asked otherwise: to read them takes about as long as to start."""
 
 MANY_RESIDUES = 1 << 20

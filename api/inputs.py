@@ -81,7 +81,7 @@ def read_sequences(path: str, registry: Registry, alphabet: Alphabet | None = No
         for read in _batches(path, where, registry, alphabet, tell, residues, queries, progress, threads):
             batch = read if queries else ids.filtered(read, where, tell)
             if len(batch):
-                yield replace(batch, ordinals=np.arange(first, first + len(batch), dtype=np.int64))
+                yield batch.numbered_from(first)
                 first += len(batch)
     if not first:
         raise InputError(f"{where}: none of its records can be used; give a file with at least one good record")

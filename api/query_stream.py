@@ -32,8 +32,8 @@ OF_MEMORY = 32
 """Part of the memory for a run's data that the residues of a portion may be."""
 WIDER = 4
 """How many times as much a portion holds where volumes don't stay in memory."""
-TOGETHER = 4
-"""Times as many residues as are read at once elsewhere, of large portions."""
+FULL = 7 / 8
+"""Of a portion's residues, with which it is given as it was read: to put parts of portions together is to copy them."""
 READING = 4
 """Threads that have a part in reading, at most."""
 WAIT = 0.2
@@ -167,28 +167,37 @@ class QueryStream:
             self._ready.put((None, None, error))
 
     def _read(self) -> Iterator[tuple[SequenceBatch, float | None]]:
-        """Portions, and what part of the files was read with each. All but the last are whole batches of the engine's:
-        a batch of a few queries takes about as long as a full one."""
+        """Portions, and what part of the files was read with each. All but the last are whole batches of the engine's,
+        or nearly so: a batch of a few queries takes about as long as a full one."""
         held: list[SequenceBatch] = []
         first = residues = queries = 0
         for batch in self._batches():
             held.append(batch)
             residues, queries = residues + batch.total_residues, queries + len(batch)
             wanted = self._together
+            full = len(held) == 1 and residues >= FULL * wanted * self._residues
+            if full and len(self._ends_of_batches(batch)) <= wanted:
+                yield batch.numbered_from(first), self._read_part()
+                first += queries
+                held, residues, queries = [], 0, 0
             while residues >= wanted * self._residues or queries > wanted * self._queries:
                 whole = self._whole(held)
-                ends = [end for _, end in query_batches(whole, self._queries, self._residues)]
+                ends = self._ends_of_batches(whole)
                 if len(ends) <= wanted:
                     held = [whole]
                     break
                 end = ends[wanted - 1]
                 held = [whole.take(end, len(whole))]
                 residues, queries = held[0].total_residues, len(held[0])
-                yield _numbered(whole.take(0, end), first), self._read_part()
+                yield whole.take(0, end).numbered_from(first), self._read_part()
                 first += end
         self.more = False
         if held:
-            yield _numbered(self._whole(held), first), self._read_part()
+            yield self._whole(held).numbered_from(first), self._read_part()
+
+    def _ends_of_batches(self, queries: SequenceBatch) -> list[int]:
+        """Of the engine's batches that these queries make."""
+        return [end for _, end in query_batches(queries, self._queries, self._residues)]
 
     def _whole(self, batches: list[SequenceBatch]) -> SequenceBatch:
         return SequenceBatch.concat(batches, partial(concatenated, threads=self._threads))
@@ -196,16 +205,11 @@ class QueryStream:
     def _batches(self) -> Iterator[SequenceBatch]:
         files = self.files
         for path in files.paths:
-            yield from inputs.read_sequences(path, registry(), alphabet(files.kind), files.on_bad,
-                                             min(files.residues, TOGETHER * inputs.RESIDUES), queries=True,
-                                             progress=self._progress, threads=self._threads)
+            yield from inputs.read_sequences(path, registry(), alphabet(files.kind), files.on_bad, files.residues,
+                                             queries=True, progress=self._progress, threads=self._threads)
 
     def _read_part(self) -> float | None:
         return min(1.0, self._progress.done / self._size) if self._size else None
-
-
-def _numbered(portion: SequenceBatch, first: int) -> SequenceBatch:
-    return portion.renumbered(np.arange(first, first + len(portion), dtype=np.int64))
 
 
 class RestOfQueries(QueryStream):

@@ -93,7 +93,8 @@ class Ragged:
     def between(self, first: int, last: int) -> "Ragged":
         """Rows ``first`` … ``last`` − 1; their values aren't copied."""
         offsets = self.offsets[first : last + 1]
-        return Ragged(offsets - offsets[0], self.values[offsets[0] : offsets[-1]], width=self.width)
+        values = self.values[offsets[0] : offsets[-1]]
+        return Ragged(offsets - offsets[0] if offsets[0] else offsets, values, width=self.width)
 
     def take(self, index: np.ndarray) -> "Ragged":
         """Rows at ``index`` (integers or a bool mask), in that order."""
@@ -121,7 +122,7 @@ class Ragged:
         if len(widths) == 1 and (width := widths.pop()):
             return cls.even(np.concatenate(values).reshape(-1, width))
         offsets, at, begin = np.zeros(sum(map(len, parts)) + 1, np.int64), 1, 0
-        for part in parts:
+        for part in parts if any(map(len, values)) else ():
             np.add(part.offsets[1:], begin - part.offsets[0], out=offsets[at : at + len(part)])
             at, begin = at + len(part), int(begin + part.offsets[-1] - part.offsets[0])
         return cls(offsets, np.concatenate(values))

@@ -230,6 +230,13 @@ class SequenceBatch:
         """The same sequences with other global numbers."""
         return replace(self, ordinals=ordinals)
 
+    def numbered_from(self, first: int) -> "SequenceBatch":
+        """The same sequences with the global numbers from ``first`` on; this batch where it has these."""
+        count = len(self)
+        if count and self.ordinals[0] == first and self.ordinals[-1] == first + count - 1:
+            return self
+        return self.renumbered(np.arange(first, first + count, dtype=np.int64))
+
     @staticmethod
     def concat(batches: Sequence["SequenceBatch"],
                together: Callable[[Sequence[np.ndarray]], np.ndarray] = np.concatenate) -> "SequenceBatch":

@@ -52,6 +52,11 @@ FEW = 20
 BASES = b"ACGTUNacgtun"
 
 
+def block_of(residues: int, threads: int) -> int:
+    """Bytes that are looked at in one go for batches of so many residues, by so many threads."""
+    return max(SMALL_BLOCK, min(BLOCK, residues) if threads < 2 else min(SHARED_BLOCK, residues // _OF_BATCH))
+
+
 def begun(head: bytes) -> bytes:
     """``head`` without what may stand before the first record: a mark of UTF-8, blank lines and comments."""
     head = head.removeprefix(b"\xef\xbb\xbf")
@@ -109,17 +114,19 @@ class _Batch:
     names: list[Sequence[str]] = field(default_factory=list)
     descriptions: list[Sequence[str]] = field(default_factory=list)
     records: int = 0
-    lines: list[np.ndarray] = field(default_factory=list)
-    starts: list[np.ndarray] = field(default_factory=list)
+    lines: list[tuple[np.ndarray, int]] = field(default_factory=list)
+    starts: list[tuple[np.ndarray, int]] = field(default_factory=list)
     lower: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     bad: set[int] = field(default_factory=set)
 
-    def begin(self, names: Sequence[str], descriptions: Sequence[str], lines: np.ndarray, starts: np.ndarray) -> None:
-        """Records begin, with i8 numbers of their lines and of the residues before them."""
+    def begin(self, names: Sequence[str], descriptions: Sequence[str], lines: np.ndarray, first_line: int,
+              starts: np.ndarray) -> None:
+        """Records begin, with i8 numbers of their lines, counted from one of the file, and of the residues before them,
+        counted from those that are there."""
         self.names.append(names)
         self.descriptions.append(descriptions)
-        self.lines.append(lines)
-        self.starts.append(starts)
+        self.lines.append((lines, first_line))
+        self.starts.append((starts, self.total_residues))
         self.records += len(names)
 
     def name(self, record: int) -> str:
@@ -161,9 +168,7 @@ class _Reading:
                  threads: int) -> None:
         self._stream, self._where, self._alphabet, self._on_bad = stream, where, alphabet, on_bad
         self._limit = max(1, residues)
-        self._threads = threads
-        suited = min(BLOCK, residues) if threads < 2 else min(SHARED_BLOCK, residues // _OF_BATCH)
-        self._block = max(SMALL_BLOCK, suited)
+        self._threads, self._block = threads, block_of(residues, threads)
         self._line = 1  # number of the line in which the block begins
         self._at_line_start = True
         self._sample = b""
@@ -176,7 +181,7 @@ class _Reading:
 
     def batches(self) -> Iterator[SequenceBatch]:
         for block, found in self._looked_through():
-            self._at_line_start = block.at_line_start
+            self._at_line_start, before = block.at_line_start, self._batch.total_residues
             if found:
                 self._take_plain(found)
             elif block.text:
@@ -184,7 +189,8 @@ class _Reading:
             if block.kept_back > LONGEST_HEADER:
                 raise InputError(f"{self._where}: line {self._line}: a header of more than {LONGEST_HEADER >> 20} MiB; "
                                  "is this FASTA?")
-            if self._batch.total_residues >= self._limit and self._batch.records > 1:
+            grown = self._batch.total_residues - before
+            if self._batch.total_residues + grown > self._limit and self._batch.records > 1:
                 whole = self._split()
                 if whole is not None:
                     yield whole
@@ -234,7 +240,7 @@ class _Reading:
     def _take_plain(self, found: "PlainRecords") -> None:
         """Add what is in a block to the batch."""
         batch = self._batch
-        batch.begin(found.names, found.descriptions, found.lines + self._line, found.starts + batch.total_residues)
+        batch.begin(found.names, found.descriptions, found.lines, self._line, found.starts)
         batch.codes.append(found.codes)
         batch.total_residues += len(found.codes)
         self._line += found.newlines
@@ -273,7 +279,7 @@ class _Reading:
             blanks = np.flatnonzero(np.isin(raw, np.frombuffer(_BLANK, np.uint8)))
             lengths = stop - begin - _between(blanks, begin, stop)
         known = batch.records
-        batch.begin(names, descriptions, self._line + index, batch.total_residues + np.cumsum(lengths[:-1]))
+        batch.begin(names, descriptions, index, self._line, np.cumsum(lengths[:-1]))
         if codes.find(bytes([INVALID])) >= 0:
             self._invalid(raw, table, newlines, headers, known)
         if (raw >= LOWER).any():
@@ -290,7 +296,7 @@ class _Reading:
             raise InputError(f"{self._where}: line {line}: not FASTA: a header line that begins with '>' is expected; "
                              "check the file's format")
         self._batch = _Batch()
-        self._batch.begin([""], [""], np.array([line]), np.zeros(1, np.int64))
+        self._batch.begin([""], [""], np.zeros(1, np.int64), line, np.zeros(1, np.int64))
 
     def _without_gaps(self, raw: np.ndarray, newlines: np.ndarray, headers: np.ndarray) -> bytes:
         """The block with blanks in place of gaps; says once where the first one is."""
@@ -356,7 +362,7 @@ class _Reading:
     def _split(self) -> SequenceBatch | None:
         """The whole records as a batch; the last one, which may go on, stays behind."""
         batch = self._batch
-        starts, lines = np.concatenate(batch.starts), np.concatenate(batch.lines)
+        starts, lines = _counted_on(batch.starts), _counted_on(batch.lines)
         names, descriptions = TextRows.concat(batch.names), TextRows.concat(batch.descriptions)
         cut, last = int(starts[-1]), batch.records - 1
         codes, after = batch.codes, deque[np.ndarray]()
@@ -368,8 +374,9 @@ class _Reading:
             behind -= len(piece) - kept
             if kept:
                 codes.append(piece[:kept])
-        rest = _Batch([*after], batch.total_residues - cut, bad={0} if last in batch.bad else set())
-        rest.begin([names[last]], [descriptions[last]], lines[last:], np.zeros(1, np.int64))
+        rest = _Batch(bad={0} if last in batch.bad else set())
+        rest.begin([names[last]], [descriptions[last]], np.zeros(1, np.int64), int(lines[last]), np.zeros(1, np.int64))
+        rest.codes, rest.total_residues = [*after], batch.total_residues - cut
         if batch.lower:
             begin, end = (np.concatenate(edges) for edges in zip(*batch.lower, strict=True))
             later = end > cut
@@ -377,17 +384,19 @@ class _Reading:
                 rest.lower.append((np.maximum(begin[later] - cut, 0), end[later] - cut))
             sooner = begin < cut
             batch.lower = [(begin[sooner], np.minimum(end[sooner], cut))]
-        batch.total_residues, batch.starts, batch.lines = cut, [starts[:-1]], [lines[:last]]
-        batch.names, batch.descriptions, batch.records = [names[:last]], [descriptions[:last]], last
         batch.bad.discard(last)
         self._batch = rest
-        return self._finish(batch)
+        return self._usable(batch, starts, lines[:last], names[:last], descriptions[:last])
 
     def _finish(self, batch: _Batch) -> SequenceBatch | None:
         """A batch of the records that can be used; None if there is none."""
-        offsets = np.append(np.concatenate(batch.starts), batch.total_residues)
-        lengths, lines = np.diff(offsets), np.concatenate(batch.lines)
-        names, descriptions = TextRows.concat(batch.names), TextRows.concat(batch.descriptions)
+        return self._usable(batch, np.append(_counted_on(batch.starts), batch.total_residues), _counted_on(batch.lines),
+                            TextRows.concat(batch.names), TextRows.concat(batch.descriptions))
+
+    def _usable(self, batch: _Batch, offsets: np.ndarray, lines: np.ndarray, names: TextRows,
+                descriptions: TextRows) -> SequenceBatch | None:
+        """The same, with what the batch has of each of them."""
+        lengths = np.diff(offsets)
         self._batch, rest = batch, self._batch  # reports go to the batch in hand
         for record in np.flatnonzero(lengths == 0).tolist():
             if record not in batch.bad:
@@ -404,7 +413,7 @@ class _Reading:
             if record not in batch.bad:
                 self._report(record, int(lines[record]), "the header has no name", "write one behind the '>'")
         self._batch = rest
-        self._read += batch.records
+        self._read += len(lines)
         residues = concatenated([np.empty(0, np.uint8), *batch.codes], self._threads)
         lower = runs_of_records(batch.lower, offsets)
         if batch.bad:
@@ -418,6 +427,15 @@ class _Reading:
         return LocatedBatch(
             self._alphabet or PROTEIN, residues, offsets, np.arange(first, self._ordinal, dtype=np.int64), lower,
             names=names, descriptions=descriptions, lines=lines)
+
+
+def _counted_on(parts: Sequence[tuple[np.ndarray, int]]) -> np.ndarray:
+    """i8[n]: numbers that count from a number of their own in each part, one behind the other."""
+    whole, at = np.empty(sum(len(part) for part, _ in parts), np.int64), 0
+    for part, begin in parts:
+        np.add(part, begin, out=whole[at : at + len(part)])
+        at += len(part)
+    return whole
 
 
 def with_numbers(names: Sequence[str], before: int) -> TextRows:

@@ -6,10 +6,11 @@ reads loops over records in Python. Blocks of larger files that are as plain as 
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, Alphabet
+from seqloom.core.engine.threads import concatenated, in_turn
 from seqloom.core.errors import InputError
 from seqloom.core.stages import OnBad, Reader, SequenceBatch
 from seqloom.core.text_rows import TextRows
@@ -24,6 +25,9 @@ from .fasta import (
     with_line_feeds,
     words_of_headers,
 )
+
+if TYPE_CHECKING:
+    from .plain_records_cpu import PlainRecords
 
 _MARK = b"\xef\xbb\xbf"
 _NEWLINE = ord("\n")
@@ -40,14 +44,16 @@ class FastqReader(Reader):
 
     def read(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad,
              residues: int) -> Iterator[SequenceBatch]:
-        yield from _Reading(stream, where, alphabet, on_bad, residues).batches()
+        yield from _Reading(stream, where, alphabet, on_bad, residues, self.threads).batches()
 
 
 class _Reading:
     """State of one file being read."""
 
-    def __init__(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, residues: int) -> None:
+    def __init__(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, residues: int,
+                 threads: int) -> None:
         self._stream, self._where, self._on_bad, self._limit = stream, where, on_bad, residues
+        self._threads, self._block = threads, fasta.block_of(residues, threads)
         self._alphabet = alphabet or NUCLEOTIDE
         self._judged = alphabet is None
         self._table, self._plain_table = reading_table(self._alphabet), plain_table(self._alphabet)
@@ -62,13 +68,40 @@ class _Reading:
         self._lower: list[tuple[np.ndarray, np.ndarray]] = []
         self._lines: list[np.ndarray] = []
         self._residues = 0
+        self._rest = b""  # of the file, behind the records that were given
 
     def batches(self) -> Iterator[SequenceBatch]:
-        size = min(fasta.BLOCK, max(fasta.SMALL_BLOCK, self._limit))
+        for block, found in self._looked_through():
+            before = self._residues
+            if found is None or self._ended:
+                self._take(block, np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE))
+            else:
+                self._append(found.names, found.descriptions, found.codes,
+                             np.diff(found.starts, append=len(found.codes)), found.lines + self._line)
+                self._read += len(found.names)
+                self._line += found.newlines
+            if any(map(len, self._names)) and 2 * self._residues - before > self._limit:
+                yield self._batch()
+        self._check_end(self._rest)
+        if any(map(len, self._names)):
+            yield self._batch()
+
+    def _looked_through(self) -> "Iterator[tuple[bytes, PlainRecords | None]]":
+        """All blocks, each with what is in it if that is all plain. As soon as the kind of the sequences is known to be
+        the one that is wanted, several threads look through blocks."""
+        blocks = self._blocks()
+        for block in blocks:
+            yield block, None
+            if self._judged:
+                break
+        yield from in_turn(self._threads, self._plain, blocks, "reading")
+
+    def _blocks(self) -> Iterator[bytes]:
+        """The file in blocks of four lines each, or many times four; what is left of it is kept."""
         rest, first, last = b"", True, False
         while not last:
             # As much again where a record is larger than a block, or many small steps would copy it each time.
-            data = self._stream.read(max(size, len(rest)))
+            data = self._stream.read(max(self._block if self._judged else min(self._block, fasta.BLOCK), len(rest)))
             last = not data
             block, tail = with_line_feeds(rest + data, last)
             if first:
@@ -77,35 +110,21 @@ class _Reading:
                 begin = block.rfind(b"\n", 0, begin) + 1
                 self._line += block.count(b"\n", 0, begin)
                 block, first = block[begin:], not block.strip()
-            block = self._take_plain(block)
             if last and block and not block.endswith(b"\n"):
                 block += b"\n"
-            ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
-            records = len(ends) // 4
-            whole = int(ends[4 * records - 1]) + 1 if records else 0
-            if records:
-                self._take(block[:whole], ends[: 4 * records])
-            if last:
-                self._check_end(block[whole:])
-            rest = block[whole:] + tail
-            if any(map(len, self._names)) and (last or self._residues >= self._limit):
-                yield self._batch()
+            whole = _end_of_records(block)
+            self._rest = rest = block[whole:] + tail
+            if whole:
+                yield block[:whole]
 
-    def _take_plain(self, block: bytes) -> bytes:
-        """Add the whole records of a block, if it is large and nothing in them is out of the ordinary, and give what is
-        left of it: ``_take`` does the same with any."""
-        if not self._judged or self._ended or len(block) < fasta.SMALL_BLOCK:
-            return block
+    def _plain(self, block: bytes) -> "tuple[bytes, PlainRecords | None]":
+        """A block, with what is in it if it is large and nothing is out of the ordinary: ``_take`` takes any."""
+        if len(block) < fasta.SMALL_BLOCK:
+            return block, None
         from .plain_records_cpu import plain_fastq
 
         found = plain_fastq(block, self._plain_table)
-        if found is None:
-            return block
-        self._append(found.names, found.descriptions, found.codes,
-                     np.diff(found.starts, append=len(found.codes)), found.lines + self._line)
-        self._read += len(found.names)
-        self._line += found.newlines
-        return block[found.taken :]
+        return block, None if found is None or found.taken < len(block) else found
 
     def _append(self, names: Sequence[str], descriptions: Sequence[str], codes: np.ndarray, lengths: np.ndarray,
                 lines: np.ndarray) -> None:
@@ -199,12 +218,26 @@ class _Reading:
         names, descriptions = TextRows.concat(self._names), TextRows.concat(self._descriptions)
         first, self._given = self._given, self._given + len(names)
         batch = LocatedBatch(
-            self._alphabet, np.concatenate(self._codes), offsets,
+            self._alphabet, concatenated(self._codes, self._threads), offsets,
             np.arange(first, self._given, dtype=np.int64), runs_of_records(self._lower, offsets),
             names=names, descriptions=descriptions, lines=np.concatenate(self._lines))
         self._names, self._descriptions, self._residues = [], [], 0
         self._codes, self._lengths, self._lower, self._lines = [], [], [], []
         return batch
+
+
+def _end_of_records(block: bytes) -> int:
+    """Where the last fourth line of a block ends."""
+    if len(block) < fasta.SMALL_BLOCK:
+        lines = block.count(b"\n")
+    else:
+        from .plain_records_cpu import line_ends
+
+        lines = line_ends(block)
+    end = len(block)
+    for _ in range(lines % 4 + 1):
+        end = block.rfind(b"\n", 0, end)
+    return end + 1
 
 
 def _stretches(block: bytes, raw: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> bytes:

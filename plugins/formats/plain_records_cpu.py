@@ -148,6 +148,11 @@ def _count(raw, byte):
     return count
 
 
+def line_ends(block: bytes) -> int:
+    """How many lines end in a block."""
+    return int(_count(np.frombuffer(block, np.uint8), _NEWLINE))
+
+
 def plain_fasta(block: bytes, at_line_start: bool, table: np.ndarray) -> PlainRecords | None:
     """The records of a block of FASTA, None where something isn't plain; ``table``: u8[256], codes of residues."""
     raw = np.frombuffer(block, np.uint8)
