@@ -40,6 +40,18 @@ class Index:
                 made[name] = make()
             return made[name]
 
+    def tallied(self, name: Hashable, number: int) -> int:
+        """The sum of the numbers that were given under a name so far, this one too. What doesn't pay for a batch of
+        queries may pay for many: who knows how much the index has been used can tell."""
+        with self._making:
+            tally: dict[Hashable, int] = self._tally
+            tally[name] = tally.get(name, 0) + number
+            return tally[name]
+
+    @cached_property
+    def _tally(self) -> dict[Hashable, int]:
+        return {}
+
     @cached_property
     def _kept(self) -> dict[Hashable, Any]:
         return {}

@@ -49,7 +49,8 @@ class Shape:
         threads: threads that the stage may use.
         share: estimated share of all cells (query residues × target residues) that earlier stages leave to look at.
         options: those of the pipeline; None where none are known.
-        device_memory: bytes of each device that the run may take; None without a limit.
+        memory: bytes of host memory that the run's data may take; None without a limit.
+        device_memory: bytes of each device likewise.
     """
 
     queries: int
@@ -63,6 +64,7 @@ class Shape:
     threads: int = 1
     share: float = 1.0
     options: Any = None
+    memory: int | None = None
     device_memory: int | None = None
 
 

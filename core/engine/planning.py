@@ -273,6 +273,7 @@ class Planner:
             database_targets=self.space.sequences,
             database_residues=self.space.total_residues,
             options=self.plan.options,
+            memory=self.settings.memory,
             device_memory=self.settings.device_memory,
         )
 

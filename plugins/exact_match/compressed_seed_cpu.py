@@ -26,7 +26,7 @@ from .same_symbols_cpu import same_before, same_behind
 from .seed_reference import Strand
 from .strands_cpu import strand_of
 from .symbols import NEVER
-from .whole_seed_cpu import pays
+from .whole_seed_cpu import text_bytes, text_for
 
 _U64 = np.uint64
 _QUERIES = 1 << 12  # of a piece of work
@@ -112,15 +112,13 @@ class CompressedQueriesCpu(CompressedQueries):
     seeds = staticmethod(seeds_of_queries)
 
     def footprint(self, shape: Shape) -> Footprint:
-        text = shape.target_residues + shape.targets
-        compared = 3 * text if pays(2 * shape.query_residues, text) else 0
+        compared = text_bytes(2 * shape.query_residues, shape.target_residues + shape.targets, shape.memory)
         return Footprint(host=8 * shape.query_residues + 128 * shape.queries + compared)
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
-        index, lengths, text = context.index(KIND), context.queries.lengths.astype(np.uint64), _NOTHING
+        index, lengths = context.index(KIND), context.queries.lengths.astype(np.uint64)
         tables = psi_tables(index)
-        if pays(context.queries.total_residues * len(strands), int(tables.smaller[-1])):
-            text = text_of(index, context.targets)
+        text, _ = text_for(index, context, len(strands), int(tables.smaller[-1]))
 
         def part(task: tuple[Strand, int]) -> tuple[np.ndarray, np.ndarray]:
             strand, first = task

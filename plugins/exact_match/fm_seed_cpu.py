@@ -243,7 +243,7 @@ class FmMatchesCpu(FmMatches):
         residues = sum(len(strand.symbols) for strand in strands)
         sieve = index.kept(("sieve", int(length), 8 * residues < len(text)),
                            lambda: _Sieve(fm, text, int(length), residues))
-        words = word_table(index, int(length), residues)
+        words = word_table(index, int(length), index.tallied("residues", residues))
 
         def part(task: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, bool]:
             query, possible, bounds = task

@@ -6,6 +6,7 @@ from itertools import islice
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
+from seqloom.core.index import Index
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.kernels.simd import prefetch
 from seqloom.core.stages import Footprint, Shape
@@ -25,6 +26,7 @@ _LANES = 16  # queries that a thread looks up in turns
 _AHEAD, _LINE = 16, 64  # how many places ahead memory is asked for, and bytes of it before a place
 _QUERIES = 1 << 14  # queries of a piece of work
 _MANY = 1 << 16  # residues of queries below which no text is read for them
+_PLENTY = 8  # times as much memory as the text takes, or more, is plenty
 _NOTHING = np.empty(0, np.uint8)
 _NOWHERE = np.uint64(2**64 - 1)
 
@@ -225,6 +227,22 @@ def pays(residues: int, text: int) -> bool:
     return residues >= max(_MANY, text // 8)
 
 
+def text_bytes(residues: int, text: int, memory: int | None) -> int:
+    """Bytes that the text takes where it is read: for a batch of so many residues, or for many such batches one after
+    the other, if there is plenty of memory."""
+    whole = 3 * text  # residues as they are stored, and in symbols twice
+    return whole if pays(residues, text) or memory is None or whole <= memory // _PLENTY else 0
+
+
+def text_for(index: Index, context: Context, strands: int, text: int) -> tuple[np.ndarray, int]:
+    """The text of an index, of so many symbols, or nothing where it isn't to be read; and how many residues of queries
+    have been looked up in the index so far, those of the batch too."""
+    residues = context.queries.total_residues * strands
+    so_far = index.tallied("residues", residues)
+    read = pays(so_far, text) and text_bytes(residues, text, context.memory)
+    return text_of(index, context.targets) if read else _NOTHING, so_far
+
+
 class WholeQueriesCpu(WholeQueries):
     __doc__ = WholeQueries.__doc__
     backend = "cpu"
@@ -233,17 +251,14 @@ class WholeQueriesCpu(WholeQueries):
     seeds = staticmethod(seeds_of_queries)
 
     def footprint(self, shape: Shape) -> Footprint:
-        text = shape.target_residues + shape.targets
-        # Residues as they are stored, and in symbols twice, where they are looked at.
-        compared = 3 * text if pays(2 * shape.query_residues, text) else 0
+        compared = text_bytes(2 * shape.query_residues, shape.target_residues + shape.targets, shape.memory)
         return Footprint(host=8 * shape.query_residues + 128 * shape.queries + compared)
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
         index, lengths = context.index(KIND), context.queries.lengths.astype(np.uint64)
-        fm, residues = tables_of(index), context.queries.total_residues * len(strands)
-        codes, words, text = codes_of(fm), word_table(index, int(lengths.max(initial=0)), residues), _NOTHING
-        if pays(residues, int(fm.symbols[-1, SMALLER])):
-            text = text_of(index, context.targets)
+        fm = tables_of(index)
+        text, so_far = text_for(index, context, len(strands), int(fm.symbols[-1, SMALLER]))
+        codes, words = codes_of(fm), word_table(index, int(lengths.max(initial=0)), so_far)
 
         def part(task: tuple[Strand, int]) -> tuple[np.ndarray, np.ndarray]:
             strand, first = task

@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.context import Context
 from seqloom.core.errors import InputError, OptionError
 from seqloom.core.sequences import SequenceBatch
+from seqloom.core.stages import Shape
 from seqloom.plugins.exact_match import whole_seed_cpu
+from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
+from seqloom.plugins.exact_match.strands_cpu import strand_of
+from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
 from seqloom.testing import check_pipeline, run_pipeline
 
 sequences = st.sampled_from(["A", "AC", "ACGT", "ACGTN", "ACGTRYN"]).flatmap(
@@ -91,3 +96,18 @@ def test_queries_that_are_too_long_are_refused(backend):
         run_pipeline("exact", batch, batch, settings=["seed.queries.longest=10"], backend=backend)
     with pytest.raises(OptionError, match="exclude each other"):
         run_pipeline("exact", batch, batch, {"both": True, "reverse": True}, backend=backend)
+
+
+@pytest.mark.parametrize(("memory", "read"), [(None, True), (1 << 30, True), (10_000, False)])
+def test_the_text_is_read_as_soon_as_many_batches_have_been_looked_up(memory, read, monkeypatch):
+    monkeypatch.setattr(whole_seed_cpu, "_MANY", 100)
+    batch, texts = SequenceBatch.of(NUCLEOTIDE, ["ACGTTGCAACGGTATCCGATTACA" * 30]), []
+    index = FmIndexCpu().run(Context(), batch)
+    for n in range(8):
+        queries = SequenceBatch.of(NUCLEOTIDE, [batch.text(0)[n : n + 20], "A" * 20])
+        context = Context(queries=queries, targets=batch, indexes={index.kind: index}, memory=memory)
+        strands = [strand_of(queries, 1, False)]
+        texts.append(len(whole_seed_cpu.text_for(index, context, len(strands), batch.total_residues + 2)[0]))
+    assert [bool(text) for text in texts] == [read and 40 * (n + 1) >= 100 for n in range(8)]
+    shape = Shape(2, 40, 20, 1, batch.total_residues, batch.total_residues, memory=memory)
+    assert (WholeQueriesCpu().footprint(shape).host > 2 * batch.total_residues) == read
