@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from ...core.pipeline import Plan
     from ...core.registry import Registry
 
-LOG_BYTES = 16 << 20
-"""Size of a file's log from which it is brought into the file; opening a file reads its log."""
+LOG_BYTES, LEAST_LOG_BYTES, _OF_MEMORY = 64 << 20, 16 << 20, 4
+"""Size of a file's log from which it is brought into the file, as such a part of DuckDB's memory, and at least; opening
+a file reads its log."""
 THREADS = 1
 """Of DuckDB: rows come and go in small lots, and the thread that waits for a second one of DuckDB's takes the time that
 it waits from those that search."""
@@ -61,8 +62,9 @@ class RunFile:
 
     number, streamed = NUMBER, False
 
-    def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path | None) -> None:
+    def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path | None, memory: int | None = None) -> None:
         self.tables, self.path = connection, path
+        self._log_bytes = LOG_BYTES if memory is None else max(LEAST_LOG_BYTES, min(LOG_BYTES, memory // _OF_MEMORY))
         self.is_open, self._has_views = True, False
         if path:
             hold(connection)
@@ -124,7 +126,7 @@ class RunFile:
         else:
             connection, path = _create_file(Path(where), run_id, memory, fill, given)
         try:
-            return cls(connection, path)
+            return cls(connection, path, memory)
         except BaseException:
             connection.close()
             if path:
@@ -141,7 +143,7 @@ class RunFile:
         """
         connection = connect(str(path), False, "results", memory=memory, threads=THREADS)
         try:
-            return cls(connection, Path(path))
+            return cls(connection, Path(path), memory)
         except BaseException:
             connection.close()
             raise
@@ -280,7 +282,7 @@ class RunFile:
             return self.tables.execute(sql).fetchall()
 
     def _shorten_log(self) -> None:
-        if self.path and log_of(self.path).stat().st_size > LOG_BYTES:
+        if self.path and log_of(self.path).stat().st_size > self._log_bytes:
             with translated(self.path):
                 checkpoint(self.tables, self.path)
 
