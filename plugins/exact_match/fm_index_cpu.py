@@ -23,7 +23,8 @@ _LEAST_PART = 1 << 20  # rows of a thread's part
 def _transform(text, suffixes, first, last, before, counts):
     """Fill u8[n] ``before`` with the symbol before each suffix of rows first … last − 1, and count these symbols."""
     for row in range(first, last):
-        prefetch(text, max(1, np.int64(suffixes[min(row + _AHEAD, last - 1)])) - 1)
+        ahead = np.int64(suffixes[min(row + _AHEAD, last - 1)])
+        prefetch(text, ahead - 1 if ahead else ahead)
         suffix = np.int64(suffixes[row])
         symbol = text[suffix - 1 if suffix else len(text) - 1]
         before[row] = symbol

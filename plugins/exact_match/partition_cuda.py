@@ -312,7 +312,7 @@ class _Made:
     """
 
     text: np.ndarray | None = None
-    parts: Sequence[IndexPart] = ()
+    parts: list[IndexPart] = field(default_factory=list)
     common: int = 0
     seconds: float = 0.0
     lock: Any = field(default_factory=threading.RLock)
