@@ -15,8 +15,10 @@ from seqloom.plugins.formats.plain_records_cpu import plain_fastq
 from .test_fasta import Note, Stop, records
 
 
-def read(data, on_bad=None, residues=1 << 20):
-    return list(FastqReader().read(io.BytesIO(data), "x.fq", None, on_bad or Stop(), residues))
+def read(data, on_bad=None, residues=1 << 20, threads=1):
+    reader = FastqReader()
+    reader.threads = threads
+    return list(reader.read(io.BytesIO(data), "x.fq", None, on_bad or Stop(), residues))
 
 
 def test_reads_records(monkeypatch):
@@ -79,19 +81,19 @@ part = st.sampled_from([b"@a x", b"@b", b"@c", b"ACGT", b"AC", b"+", b"+a x", b"
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(part, max_size=4), max_size=4), st.integers(0, 3), st.sampled_from([b"", b"\n"]),
-       st.integers(1, 50))
-def test_any_file_reads_as_by_dnaio(noise, good, end, block):
+       st.integers(1, 50), st.integers(1, 30), st.sampled_from([1, 3]))
+def test_any_file_reads_as_by_dnaio(noise, good, end, block, residues, threads):
     lines = [line for n in range(good) for line in (b"@g%d x" % n, b"ACGN", b"+", b"@+II")]
     lines += [line for some in noise for line in some]
     data = b"\n".join(lines) + end
-    old = fasta.SMALL_BLOCK, fasta.BLOCK
-    fasta.SMALL_BLOCK = fasta.BLOCK = block
+    old = fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SHARED_BLOCK
+    fasta.SMALL_BLOCK = fasta.BLOCK = fasta.SHARED_BLOCK = block
     try:
-        got = [(r[0], r[2]) for r in records(read(data))]
+        got = [(r[0], r[2]) for r in records(read(data, residues=residues, threads=threads))]
     except InputError:
         got = None
     finally:
-        fasta.SMALL_BLOCK, fasta.BLOCK = old
+        fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SHARED_BLOCK = old
     if b"\r" in data or not data.strip() or b"\n\n" in data or data.startswith(b"\n"):
         return  # blank lines and other line ends are taken where dnaio refuses them
     try:
