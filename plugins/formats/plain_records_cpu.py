@@ -51,13 +51,14 @@ def _words(raw, at, size, names, named, descriptions, described):
         at += _ONE
     plain = at > first
     if plain and at < size and raw[at] != _NEWLINE:
+        parted = raw[at] <= _BLANK
         at += _ONE
         first = at
         while at < size and raw[at] != _NEWLINE and raw[at] <= _ASCII:
             descriptions[described] = raw[at]
             described += _ONE
             at += _ONE
-        plain = at > first and raw[first] > _BLANK and raw[at - _ONE] > _BLANK
+        plain = parted and at > first and raw[first] > _BLANK and raw[at - _ONE] > _BLANK
     return at if plain else _WRONG, named, described
 
 

@@ -97,7 +97,7 @@ def test_any_file_reads_as_by_the_slow_reader(text, block, residues, intruder, p
 
 
 plain_line = st.text("ACDEFGHIKLMNPQRSTVWY*X", max_size=12).map(str.encode)
-plain_record = st.tuples(st.text("ab|1", min_size=1, max_size=5), st.sampled_from(["", " of a", " x y", "  z", " z "]),
+plain_record = st.tuples(st.text("ab|1", min_size=1, max_size=5) | st.text("aé", min_size=1, max_size=3), st.sampled_from(["", " of a", " x y", "  z", " z "]),
                          st.lists(plain_line, min_size=1, max_size=4),
                          st.sampled_from([b"\n", b"\n", b"\n\n", b" \n"])).map(
     lambda r: f">{r[0]}{r[1]}\n".encode() + b"".join(line + r[3] for line in r[2]))
@@ -122,7 +122,8 @@ def test_blocks_as_plain_as_most_are_read_as_by_the_slow_reader(text, block, res
 @pytest.mark.parametrize(("block", "plain"), [
     (b">a\nACD\nEF\n>b of it\n\nMK\n", True), (b"ACD\n>b\nK", True), (b"\n>b\nK\n", True), (b">a", True),
     (b">\nA\n", False), (b"> a\nA\n", False), (b">a  b\nA\n", False), (b">a b \nA\n", False),
-    (b">\xc3\xa9\nA\n", False), (b">a\nA C\n", False), (b">a\n;A\n", False),
+    (b">\xc3\xa9\nA\n", False), (b">a\xc3\xa9b\nA\n", False), (b">a\xfcb x\nA\n", False),
+    (b">a x\xfc\nA\n", False), (b">a\nA C\n", False), (b">a\n;A\n", False),
     (b">a\nA-\n", False), (b">a\nAc\n", False), (b">a \nA\n", False),
 ])
 def test_what_is_plain(block, plain):

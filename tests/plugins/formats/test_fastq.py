@@ -67,6 +67,8 @@ def test_line_ends_of_all_systems_and_blank_lines_around(end):
     (b"@a x\nACN\n+\nI@I\n@b\nG\n+\n+\n", 24), (b"@a\nAC\n+\nII\n@b\nG\n+\n", 11), (b"@a\nAC\n+\nII", 0), (b"@a\nA", 0),
     (b"@a\nA\n+a\nI\n", None), (b"@a\nAC\n+\nI\n@b\n", None), (b"@a\nA\n+\nII\n", None), (b"@a\n\n+\n\n", None),
     (b"\n", None), (b"@", None),
+    (b"@a\xc3\xbcb x\nA\n+\nI\n", None), (b"@a\xfcb\nA\n+\nI\n", None), (b"@a \xfcb\nA\n+\nI\n", None),
+    (b"@a x\xfcb\nA\n+\nI\n", None),
     (b"@a\nAc\n+\nII\n", None), (b"@a\nA-\n+\nII\n", None), (b"@a \nA\n+\nI\n", None), (b"@\nA\n+\nI\n", None),
 ])
 def test_what_is_plain(block, taken):
