@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core.classes import dataclass
 from ...core.records import Ragged
+from ...core.text_rows import TextRows
 from .connection import asked
 from .literals import identifier, literal
 
@@ -50,7 +51,8 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
     Args:
         table: name of the table.
         columns: by name, the SQL type and the values, equally many of each: lists with None for NULL, arrays,
-            ``Nullable`` ones, or a ``Ragged``: of bytes for BLOB, else for a list type, and its empty rows are NULL.
+            ``Nullable`` ones, or a ``Ragged``: of bytes for BLOB, of UTF-8 for VARCHAR, else for a list type, and its
+            empty rows are NULL.
         constants: values that are the same in all rows, by name.
     """
     rows = len(next(iter(columns.values()))[1])
@@ -95,10 +97,17 @@ def table_of(result: "duckdb.DuckDBPyConnection") -> "pyarrow.Table":
         return result.to_arrow_table()
 
 
+def texts_of(texts: Sequence[str]) -> "Sequence[str] | Ragged":
+    """A column of texts for ``insert``: many of them as they are in memory."""
+    if isinstance(texts, TextRows) and (texts.rows.values < 128).all():
+        return texts.rows
+    return list(texts)
+
+
 def _short(kind: str, values: Values) -> bool:
     """Whether a column may be written as text: it is no longer than that is worth, and SQL has a text for it."""
     if isinstance(values, Ragged):
-        return len(values.values) <= SHORT
+        return len(values.values) <= SHORT and (kind not in _NOTHING or kind == "BLOB" or bool(values.values.all()))
     if kind not in _NOTHING or isinstance(values, Nullable):
         return True
     there = [v for v in values if v is not None]
@@ -107,8 +116,11 @@ def _short(kind: str, values: Values) -> bool:
 
 def _plain(kind: str, values: Values) -> Sequence[Any]:
     """Python's values of a column."""
+    if isinstance(values, Ragged) and kind in _NOTHING:
+        rows = [row.tobytes() for row in values]
+        return rows if kind == "BLOB" else [row.decode() for row in rows]
     if isinstance(values, Ragged):
-        return [row.tobytes() for row in values] if kind == "BLOB" else [row.tolist() or None for row in values]
+        return [row.tolist() or None for row in values]
     if isinstance(values, Nullable):
         return [None if absent else number
                 for number, absent in zip(values.numbers.tolist(), values.absent.tolist(), strict=True)]
@@ -130,8 +142,9 @@ def _array(kind: str, values: Values) -> Any:
     """An Arrow array of ``values``, of the Arrow type nearest to their own; DuckDB casts it to the column's."""
     import nanoarrow
 
-    if isinstance(values, Ragged) and kind == "BLOB":
-        return _bytes(nanoarrow.large_binary(), values.offsets, values.values, np.zeros(len(values), np.bool_))
+    if isinstance(values, Ragged) and kind in _NOTHING:
+        type_ = nanoarrow.large_binary() if kind == "BLOB" else nanoarrow.large_string()
+        return _bytes(type_, values.offsets, values.values, np.zeros(len(values), np.bool_))
     if isinstance(values, Ragged):
         return _lists(kind.removesuffix("[]"), values)
     if isinstance(values, Nullable):

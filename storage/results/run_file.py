@@ -23,7 +23,8 @@ from ...core.ports import SlotStats, Span, TargetInfo, Taxon, UnitPlan, VolumeSo
 from ...core.records import Hits, Ragged, Records
 from ...core.sequences import ModelBatch, SequenceBatch
 from ...core.stages import OnBad
-from ..duck.arrow import insert
+from ...core.text_rows import TextRows
+from ..duck.arrow import insert, texts_of
 from ..duck.connection import as_ours, connect, translated
 from ..duck.durable import checkpoint, hold, log_of
 from ..duck.literals import literal
@@ -454,18 +455,18 @@ def _write_slots(connection: "duckdb.DuckDBPyConnection", slots: Sequence[Mappin
 
 def _write_queries(connection: "duckdb.DuckDBPyConnection", queries: SequenceBatch | ModelBatch) -> None:
     count = len(queries)
-    empty = [""] * count
     columns: dict[str, tuple[str, Any]] = {
-        "query": ("INTEGER", queries.ordinals), "name": ("VARCHAR", list(queries.names)),
-        "description": ("VARCHAR", list(queries.descriptions or empty)),
+        "query": ("INTEGER", queries.ordinals), "name": ("VARCHAR", texts_of(queries.names)),
+        "description": ("VARCHAR", texts_of(queries.descriptions or TextRows.blank(count))),
     }
     if isinstance(queries, ModelBatch):
         if count > MODELS_AT_ONCE:
             for first in range(0, count, MODELS_AT_ONCE):
                 _write_queries(connection, queries.take(first, min(first + MODELS_AT_ONCE, count)))
             return
-        texts = PackedTexts.of(queries.sources or empty).packed
-        columns |= {"accession": ("VARCHAR", list(queries.accessions or empty)), "length": ("BIGINT", queries.lengths),
+        texts = PackedTexts.of(queries.sources or [""] * count).packed
+        accessions = texts_of(queries.accessions or TextRows.blank(count))
+        columns |= {"accession": ("VARCHAR", accessions), "length": ("BIGINT", queries.lengths),
                     "residues": ("BLOB", Ragged.of([np.frombuffer(text, np.uint8) for text in texts], np.uint8))}
     else:
         ends = np.column_stack([queries.lower.start, queries.lower.end]).astype(np.int32).ravel()

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.records import Ragged
+from seqloom.core.text_rows import TextRows
 from seqloom.storage.duck import arrow
-from seqloom.storage.duck.arrow import Nullable, insert
+from seqloom.storage.duck.arrow import FEW, Nullable, insert, texts_of
 from seqloom.storage.duck.literals import literal
 
 
@@ -64,6 +65,18 @@ def test_texts_keep_every_character(texts):
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t (place INTEGER, text VARCHAR)")
     insert(connection, "t", {"place": ("INTEGER", list(range(len(texts)))), "text": ("VARCHAR", texts)})
+    assert [t for (t,) in connection.execute("SELECT text FROM t ORDER BY place").fetchall()] == texts
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.text(st.characters(codec="ascii") | st.sampled_from("é\0"), max_size=5), min_size=1, max_size=9),
+       st.sampled_from([1, FEW]))
+def test_texts_that_are_bytes_keep_every_character(texts, times):
+    connection, texts = duckdb.connect(), texts * times
+    connection.execute("CREATE TABLE t (place INTEGER, text VARCHAR)")
+    column = texts_of(TextRows.of(texts))
+    assert isinstance(column, Ragged) == "".join(texts).isascii()
+    insert(connection, "t", {"place": ("INTEGER", list(range(len(texts)))), "text": ("VARCHAR", column)})
     assert [t for (t,) in connection.execute("SELECT text FROM t ORDER BY place").fetchall()] == texts
 
 
