@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
 from typing import Any
-from weakref import finalize
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
@@ -277,10 +276,7 @@ class Partition:
 
     def _made(self) -> "_Made":
         """What was made of the index so far."""
-        blocks = tables_of(self._context.index(KIND)).blocks
-        made = _made.setdefault(id(blocks), new := _Made())
-        if made is new:
-            finalize(blocks, _made.pop, id(blocks), None)
+        made: _Made = self._context.index(KIND).kept("parts", _Made)
         return made
 
     def _cut(self, index: Index, text: np.ndarray, count: int) -> list[IndexPart]:
@@ -321,7 +317,6 @@ class _Made:
 _WARMING, _WARMING_ROWS = 40, 1 << 16  # residues that are looked up to have kernels loaded, and room for their rows
 _AT_ONCE = 1 << 26  # bytes of queries up to which nothing is gained by cutting what fits one device
 _compiled: set[Any] = set()
-_made: dict[int, _Made] = {}  # by the index's identity
 
 
 def room_of(context: Context, row_bytes: int) -> Room:

@@ -9,9 +9,9 @@ files that are as plain as most are gone through by a kernel.
 import re
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, PROTEIN, Alphabet
@@ -55,6 +55,17 @@ BASES = b"ACGTUNacgtun"
 def block_of(residues: int, threads: int) -> int:
     """Bytes that are looked at in one go for batches of so many residues, by so many threads."""
     return max(SMALL_BLOCK, min(BLOCK, residues) if threads < 2 else min(SHARED_BLOCK, residues // _OF_BATCH))
+
+
+def looked_through(threads: int, blocks: Iterator[Any], known: Callable[[], bool],
+                   plain: Callable[[Any], tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """Blocks with None, as long as it isn't ``known`` of what kind sequences are, then what ``plain`` gives for each,
+    which several threads make."""
+    for block in blocks:
+        yield block, None
+        if known():
+            break
+    yield from in_turn(threads, plain, blocks, "reading")
 
 
 def begun(head: bytes) -> bytes:
@@ -203,12 +214,7 @@ class _Reading:
     def _looked_through(self) -> "Iterator[tuple[_Block, PlainRecords | None]]":
         """All blocks, each with what is in it if that is all plain. As soon as it is known of what kind sequences are,
         several threads look through blocks."""
-        blocks = self._blocks()
-        for block in blocks:
-            yield block, None
-            if self._checked:
-                break
-        yield from in_turn(self._threads, self._plain, blocks, "reading")
+        return looked_through(self._threads, self._blocks(), lambda: self._checked, self._plain)
 
     def _blocks(self) -> Iterator[_Block]:
         rest, at_line_start, first = b"", True, True

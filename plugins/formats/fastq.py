@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, Alphabet
-from seqloom.core.engine.threads import concatenated, in_turn
+from seqloom.core.engine.threads import concatenated
 from seqloom.core.errors import InputError
 from seqloom.core.stages import OnBad, Reader, SequenceBatch
 from seqloom.core.text_rows import TextRows
@@ -89,12 +89,7 @@ class _Reading:
     def _looked_through(self) -> "Iterator[tuple[bytes, PlainRecords | None]]":
         """All blocks, each with what is in it if that is all plain. As soon as the kind of the sequences is known to be
         the one that is wanted, several threads look through blocks."""
-        blocks = self._blocks()
-        for block in blocks:
-            yield block, None
-            if self._judged:
-                break
-        yield from in_turn(self._threads, self._plain, blocks, "reading")
+        return fasta.looked_through(self._threads, self._blocks(), lambda: self._judged, self._plain)
 
     def _blocks(self) -> Iterator[bytes]:
         """The file in blocks of four lines each, or many times four; what is left of it is kept."""
