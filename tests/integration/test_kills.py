@@ -45,8 +45,7 @@ def killed(folder: Path, words: list[str], generator: random.Random, span: float
     while process.poll() is None:
         if (at_merge and log.exists()) or (not at_merge and time.monotonic() > deadline):
             process.kill()
-            process.wait()
-            return True
+            return process.wait() == -signal.SIGKILL
         time.sleep(0.001)
     return False
 
