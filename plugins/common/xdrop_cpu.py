@@ -402,9 +402,10 @@ def walk_back(passes, side, codes, row_codes, steps):
 
 
 @kernel
-def joined_path(passes, row, column, gap_open, gap_extend, codes, row_codes, outwards, steps, hsp):
-    """The path of both passes of ``extend``, from (``row``, ``column``) of query and target, without gaps at its ends.
+def joined_path(passes, row, column, trims, gap_open, gap_extend, codes, row_codes, outwards, steps, hsp):
+    """The path of both passes of ``extend``, from (``row``, ``column``) of query and target.
 
+    trims: whether gaps at its ends are left out, and what they cost given back.
     Fills score and ends of ``hsp`` (i8, as in ``culling_cpu``); returns where in ``steps`` the path begins and ends.
     codes, row_codes: as for ``walk_back``. outwards, steps: u1, room for all steps of the right and of both passes.
     """
@@ -420,14 +421,14 @@ def joined_path(passes, row, column, gap_open, gap_extend, codes, row_codes, out
     target_start, target_end = column - left[TOP_COLUMN], column + right[TOP_COLUMN]
     begin, end = 0, size
     before = np.int64(BOTH)
-    while begin < end and steps[begin] != BOTH:
+    while trims and begin < end and steps[begin] != BOTH:
         score += gap_extend if steps[begin] == before else gap_open + gap_extend
         before = np.int64(steps[begin])
         query_start += before == ROW_ONLY
         target_start += before == COLUMN_ONLY
         begin += 1
     before = np.int64(BOTH)
-    while end > begin and steps[end - 1] != BOTH:
+    while trims and end > begin and steps[end - 1] != BOTH:
         score += gap_extend if steps[end - 1] == before else gap_open + gap_extend
         before = np.int64(steps[end - 1])
         query_end -= before == ROW_ONLY

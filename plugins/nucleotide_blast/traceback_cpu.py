@@ -185,7 +185,7 @@ def _trace(query, begin, size, target, low, width, hsp, costs, x_drop, reward, s
     if not extend_by_scores(query, target, (matrix, tables, highest, gap_open, gap_extend, x_drop), None, space, False,
                             codes, row_codes):
         return -1
-    first, last = joined_path(space.passes, q, t, gap_open, gap_extend, codes, row_codes, outwards, steps, hsp)
+    first, last = joined_path(space.passes, q, t, True, gap_open, gap_extend, codes, row_codes, outwards, steps, hsp)
     runs = 0
     for step in range(first, last):
         operation = PAIRS if steps[step] == BOTH else INSERT if steps[step] == ROW_ONLY else DELETE

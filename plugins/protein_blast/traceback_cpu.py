@@ -81,8 +81,8 @@ def trace(query, real, seen, target, number, place, hsp, height, width, costs, u
           count, used):
     """The alignment that is extended from the anchor of an HSP, written to row ``count`` of what is made.
 
-    To both sides, or where ``height`` is above 0 to the right alone, over so many residues of the query and ``width``
-    of the target.
+    To both sides, without gaps at its ends; or where ``height`` is above 0 to the right alone, over so many residues of
+    the query and ``width`` of the target, with the gap that it may begin with.
 
     query, target: ``BothWays``, of which the pair are sequences ``number`` and ``place``. real: the queries' real
     residues, forwards. seen: the targets' residues as they score, both ways. hsp: i8[8]. choices: ``Choices``. made:
@@ -99,8 +99,8 @@ def trace(query, real, seen, target, number, place, hsp, height, width, costs, u
     if not extend(query.residues, seen, costs, uppers, space, False, codes, row_codes):
         return MORE_CHOICES, used
     result = found[count]
-    begin, end = joined_path(passes, split_query, split_target, costs.gap_open, costs.gap_extend, codes, row_codes,
-                             outwards, steps, result)
+    begin, end = joined_path(passes, split_query, split_target, not height, costs.gap_open, costs.gap_extend, codes,
+                             row_codes, outwards, steps, result)
     if begin == end:
         return NOTHING, used
     if used + end - begin > len(paths):

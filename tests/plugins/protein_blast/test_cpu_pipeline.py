@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.records import DELETE, INSERT
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Shape, Stage
 from seqloom.plugins.common.rank_reference import RankTargets
@@ -59,6 +60,18 @@ def test_alignments_end_where_every_score_is_significant(backend: str) -> None:
     queries, targets = (SequenceBatch.of(PROTEIN, [text]) for text in (one + other, f"{other}PGPGPGPGS{one}"))
     found = run_pipeline("blastp", queries, targets, {"evalue": 1e9, "use_sw_tback": True}, backend=backend)
     assert len(found.alignments) > 1
+
+
+def test_alignments_that_begin_with_a_gap() -> None:
+    """A repeat beside the boxes of better alignments: the path of some begins with a gap, which stays."""
+    queries, targets = (SequenceBatch.of(PROTEIN, [text]) for text in (
+        "PPPKFYNTEYSEGEYKTMYSEGEYNTEYSEGENPTEYSEGEYNTEYSEGEKGLELSKWKVVDNS",
+        "GGNIAGMDIWKNSEMTSYNTEHDEGEWNTEYSEGETHTHYSEGEAYMF"))
+    chosen = {"use_sw_tback": True, "evalue": 10, "comp_based_stats": "0"}
+    wanted, found = (run_pipeline("blastp", queries, targets, chosen, backend=b) for b in ("reference", "cpu"))
+    path = wanted.alignments.path
+    assert any(path.values[first] & 15 in (INSERT, DELETE) for first in path.offsets[:-1])
+    assert_same_hits(wanted, found)
 
 
 @settings(max_examples=40, deadline=None)
