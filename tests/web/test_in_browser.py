@@ -249,7 +249,7 @@ def test_the_keyboard_goes_through_the_form_in_order(page: Page) -> None:
     assert places == sorted(places)
 
 
-def test_sql_is_asked(page: Page) -> None:
+def test_sql_is_asked(page: Page, places: dict[str, str]) -> None:  # of a store that is there
     page.open("/sql")
     page.one("#query").send_keys("SELECT 6 * 7 AS answer")
     page.one("button.main").click()
