@@ -1,0 +1,114 @@
+"""numba's CUDA simulator with the threads of a block in turns, several times as fast as it is by itself.
+
+By itself a simulated thread is one of the operating system, and all of them take the interpreter from each other,
+beside a loop that looks whether they wait. Here each goes on until it comes to a barrier, by greenlets. Every other
+time they do so the other way round, so that what relies on their order is found.
+"""
+
+import threading
+from contextlib import ExitStack
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import greenlet
+import numpy as np
+from numba import types
+from numba.cuda.simulator import api, kernel, kernelapi
+
+
+class Lane(greenlet.greenlet):
+    """A simulated thread, with what the simulator asks of one."""
+
+    def __init__(self, block: "Block", function: Any, block_index: Any, place: tuple[int, ...]) -> None:
+        super().__init__(function)
+        self._block = block
+        self.blockIdx, self.threadIdx = block_index, kernelapi.Dim3(*place)
+        width, height, _ = block.block_dim
+        self.thread_id = place[0] + width * (place[1] + height * place[2])
+
+    def syncthreads(self) -> None:
+        self.parent.switch()
+
+    def _said(self, value: Any) -> np.ndarray:
+        """bool[n]: what all threads say at this barrier."""
+        self._block.said[self.thread_id] = bool(value)
+        self.syncthreads()
+        said = self._block.said.copy()
+        self.syncthreads()
+        return said
+
+    def syncthreads_count(self, value: Any) -> int:
+        return int(np.count_nonzero(self._said(value)))
+
+    def syncthreads_and(self, value: Any) -> int:
+        return int(np.all(self._said(value)))
+
+    def syncthreads_or(self, value: Any) -> int:
+        return int(np.any(self._said(value)))
+
+
+class Block:
+    """Carries out the threads of a block; takes the place of the simulator's ``BlockManager``."""
+
+    def __init__(self, function: Any, grid_dim: Any, block_dim: tuple[int, int, int], debug: bool) -> None:
+        self._function, self.block_dim = function, block_dim
+        self.said = np.zeros(int(np.prod(block_dim)), np.bool_)
+
+    def run(self, grid_point: tuple[int, ...], *args: Any) -> None:
+        index = kernelapi.Dim3(*grid_point)
+        going = [Lane(self, self._function, index, place) for place in np.ndindex(*self.block_dim)]
+        for lane in going:
+            lane.switch(*args)
+        while going := [lane for lane in going if not lane.dead]:
+            going.reverse()
+            for lane in going:
+                lane.switch()
+
+
+class Kernel(kernel.FakeCUDAKernel):
+    """A kernel or a device function; the modules of those that a launch calls see the simulator until its end, not for
+    each call."""
+
+    def __call__(self, *args: Any) -> Any:
+        launch = kernel._get_kernel_context()
+        if launch is None:
+            with ExitStack() as stack:
+                Kernel.swapped, Kernel.stack = set(), stack
+                return super().__call__(*args)
+        known = id(self.fn.__globals__)
+        if known not in Kernel.swapped:
+            Kernel.stack.enter_context(kernelapi.swapped_cuda_module(self.fn, launch))
+            Kernel.swapped.add(known)
+        return self.fn(*args)
+
+
+def _cast(self: types.Integer, *args: Any) -> Any:
+    """A number as one of another type, as numba's types do without looking for NumPy's at each call."""
+    if len(args) == 1:
+        try:
+            return _NUMBERS[self.name](args[0])
+        except (KeyError, TypeError):  # a type of another kind, or of a function that takes one
+            pass
+    return types.Type.__call__(self, *args)
+
+
+_NAMES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+_NUMBERS = {name: getattr(np, name) for name in _NAMES}
+
+
+def _line_of(frame: FrameType) -> list[tuple[str, int] | None]:
+    """Where a function was called, as the last but one of a stack: what tells one shared array from another."""
+    caller = frame.f_back
+    assert caller
+    return [(caller.f_code.co_filename, caller.f_lineno), None]
+
+
+def install() -> None:
+    kernel.BlockManager = Block
+    api.FakeCUDAKernel = Kernel
+    types.Integer.__call__ = types.Float.__call__ = _cast
+    kernelapi.threading = SimpleNamespace(current_thread=greenlet.getcurrent, Lock=threading.Lock)
+    kernelapi.traceback = SimpleNamespace(extract_stack=_line_of)
+
+
+__all__ = ["install"]
