@@ -1,9 +1,9 @@
 """Queries of files, a portion at a time: one is read while the one before is searched, however many there are."""
 
 import os
-import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -117,9 +117,8 @@ class QueryStream:
         self._together = files.batches
         self._size = files.bytes
         self._portions: Iterator[tuple[SequenceBatch, float | None]] = self._read()
-        self._ready: queue.SimpleQueue[tuple[SequenceBatch | None, float | None, BaseException | None]]
-        self._ready = queue.SimpleQueue()
-        self._reading = self._ended = False
+        self._ready: Future[tuple[SequenceBatch | None, float | None]] | None = None
+        self._ended = False
 
     def first(self) -> SequenceBatch | None:
         """The first portion, or the next one, read by the thread that asks: before any is read ahead."""
@@ -132,10 +131,16 @@ class QueryStream:
 
     def read_ahead(self) -> None:
         """Have the next portion read, by a thread of its own, unless one is not to be read ahead."""
-        if self._ahead and not self._reading and not self._ended:
-            self._reading = True
+        if self._ahead and not self._ready and not self._ended:
+            self._ready = Future()
             # One that waits for a pipe must not keep the program from ending.
-            threading.Thread(target=self._fetch, name="queries", daemon=True).start()
+            threading.Thread(target=self._fetch, args=[self._ready], name="queries", daemon=True).start()
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the next portion has been read, and is one."""
+        ready = self._ready
+        return bool(ready and ready.done() and not ready.exception() and ready.result()[0])
 
     def next(self, cancellation: Cancellation) -> SequenceBatch | None:
         """The next portion, while the one behind it is being read; see ``Portions``."""
@@ -145,26 +150,21 @@ class QueryStream:
             cancellation.check()
             return self.first()
         self.read_ahead()
-        while True:
+        assert self._ready
+        cancellation.check()
+        while not wait([self._ready], WAIT).done:
             cancellation.check()
-            try:
-                portion, self.part, error = self._ready.get(timeout=WAIT)
-                break
-            except queue.Empty:
-                continue
-        self._reading = False
-        if error is not None:
-            self._ended = True
-            raise error
+        ready, self._ready, self._ended = self._ready, None, True
+        portion, self.part = ready.result()
         self._ended = portion is None
         self.read_ahead()
         return portion
 
-    def _fetch(self) -> None:
+    def _fetch(self, ready: "Future[tuple[SequenceBatch | None, float | None]]") -> None:
         try:
-            self._ready.put((*next(self._portions, (None, 1.0)), None))
+            ready.set_result(next(self._portions, (None, 1.0)))
         except BaseException as error:  # whoever waits for the portion raises it
-            self._ready.put((None, None, error))
+            ready.set_exception(error)
 
     def _read(self) -> Iterator[tuple[SequenceBatch, float | None]]:
         """Portions, and what part of the files was read with each. All but the last are whole batches of the engine's,

@@ -242,7 +242,13 @@ class Executor(Protocol):
 
     It looks at the run's cancellation by itself: then no further unit begins. Leaving the block through an exception
     ends what is under way.
+
+    Attributes:
+        idle: whether all its units have begun and another executor of the kind may have others begun beside them.
     """
+
+    @property
+    def idle(self) -> bool: ...
 
     def submit(self, units: Sequence[Unit]) -> None:
         """Take over all units of a run, in the order in which they had best begin."""

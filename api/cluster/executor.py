@@ -40,6 +40,8 @@ class ClusterExecutor:
         engine: whose totals and trace get what workers say.
     """
 
+    idle = False
+
     def __init__(self, session: "Session", queries: Queries, searched: VolumeSource, planner: Planner, engine: Engine,
                  units: UnitPlan) -> None:
         self._session, self._queries, self._searched = session, queries, searched

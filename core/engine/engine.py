@@ -6,14 +6,15 @@ they give (``keeper``). The thread that called ``Engine.run`` alone talks to exe
 A run that was interrupted resumes where it stopped, and no row is there twice.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import field, replace
 from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..classes import dataclass
 from ..context import Queries, SearchSpace
 from ..errors import Cancelled, InputError
 from ..pipeline import FilledSlot, Plan
@@ -27,7 +28,7 @@ from .location import check_stretch, cut_source
 from .masking import ReadTargets, left_by_maskers
 from .planning import Planner, Settings
 from .runner import Runner
-from .thread_executor import ThreadExecutor, pool
+from .thread_executor import Pools, ThreadExecutor, pool
 from .threads import short_switch_interval
 
 
@@ -36,9 +37,11 @@ class Portions(Protocol):
 
     Attributes:
         part: of all queries, those that the last portion ended with, about; None where nobody knows.
+        at_hand: whether the next queries have been read.
     """
 
     part: float | None
+    at_hand: bool
 
     def widen(self) -> None:
         """Give more at a time from now on."""
@@ -61,6 +64,34 @@ StartExecutor = Callable[[UnitPlan], AbstractContextManager[Executor]]
 """Makes the executor for a plan of units; the engine enters it."""
 WAIT = 0.2
 """Seconds after which a cancellation is noticed at the latest."""
+
+
+@dataclass
+class _Portion:
+    """Queries that are searched together.
+
+    Attributes:
+        planner, plan: how they are cut up.
+        queries: they themselves, where they aren't the first of a run.
+        executor: what carries out the units of this portion, once it has begun.
+        todo, reduced: units that the sink didn't have then, and batches that it had.
+        stack: ends the executor.
+    """
+
+    planner: Planner
+    plan: UnitPlan
+    queries: Queries | None = None
+    executor: Executor | None = None
+    todo: Sequence[Unit] = ()
+    reduced: Set[int] = frozenset()
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def may_go_with(self, other: "_Portion") -> bool:
+        """Whether units of both can be under way at a time."""
+        return self.plan.volumes == other.plan.volumes and self._limits() == other._limits()
+
+    def _limits(self) -> tuple[int, int]:
+        return self.planner.flight(self.plan), self.planner.volumes_kept(self.plan)
 
 
 class Engine:
@@ -102,6 +133,7 @@ class Engine:
         self.runner = Runner(plan, registry, self.searched, space, settings, self.progress, targets)
         self._executor = executor
         self._level = Level()
+        self._pools = Pools(ExitStack())
         self._ahead: UnitPlan | None = None
         self._begun: list[FilledSlot] = []
 
@@ -162,13 +194,13 @@ class Engine:
             self._more.read_ahead()
         self.progress.parts = self.progress.parts_kept = 0
         alone = self.settings.in_turn or self.settings.threads == 1
-        with pool(REDUCED_AT_ONCE, "reduce") as reducers:
+        with pool(REDUCED_AT_ONCE, "reduce") as reducers, ExitStack() as pools:
+            self._pools = Pools(pools)
             keeper = Keeper(sink, self.runner, self.source, self.progress, None if alone else reducers)
             try:
-                self._search(plan, keeper, self.progress.begin)
-                while self._more and (queries := self._more.next(self.cancellation)) is not None:
-                    plan = self._go_on(plan, queries)
-                    self._search(plan, keeper, self.progress.expect, queries)
+                portion: _Portion | None = _Portion(self.planner, plan)
+                while portion:
+                    portion = self._search(portion, keeper) or self._next(portion)
             except Exception:
                 with suppress(Exception):  # what was done before is kept
                     keeper.finish()
@@ -178,42 +210,66 @@ class Engine:
             filled.stage.finish(self.plan.options)
         return self.totals
 
-    def _search(self, plan: UnitPlan, keeper: Keeper, tell: Callable[[int, str], None],
-                queries: Queries | None = None) -> None:
-        """Do all units of a portion of the queries that the sink doesn't have yet; ``tell`` is told how much that is.
+    def _search(self, portion: _Portion, keeper: Keeper) -> _Portion | None:
+        """Do all units of a portion of the queries that the sink doesn't have yet.
 
         They begin while the last batches of the portion before are reduced; these are kept before anything of this one
-        is. queries: the portion, where it isn't the first.
+        is. Returns the next portion if its queries have been read meanwhile: its units begin as soon as all of this one
+        have begun.
         """
-        done, reduced = keeper.sink.done_units(), keeper.sink.done_batches()
-        todo = [Unit(b, v, self.planner.cells(plan, b, v)) for b, v in self.planner.schedule(plan)
-                if b not in reduced and (b, v) not in done]
-        parts = plan.units
-        self.progress.parts += parts
-        self.progress.parts_kept += parts - len(todo)
-        tell(sum(unit.cells for unit in todo), "cell")
-        if self._more:
-            self.progress.estimate(self._more.part)
-        start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan), plan))
-        with start(plan) as executor:
-            executor.submit(todo)
+        following = None
+        executor = portion.executor or self._started(portion, keeper.sink)
+        with portion.stack:
             keeper.finish()
-            if queries is not None:
-                keeper.sink.begin(plan, queries)
-            keeper.begin(plan, todo, reduced)
+            if portion.queries is not None:
+                keeper.sink.begin(portion.plan, portion.queries)
+            keeper.begin(portion.plan, portion.todo, portion.reduced)
             while (results := executor.finished(WAIT)) is not None:
                 self._take(results, keeper)
+                if not following and executor.idle and self._may_overlap():
+                    following = self._next(portion)
+                    if following and following.may_go_with(portion):
+                        self._started(following, keeper.sink)
+        self.runner.keep_no_former()
         if self.settings.in_turn:
             keeper.finish()
+        return following
 
-    def _go_on(self, former: UnitPlan, queries: Queries) -> UnitPlan:
-        """Plan the next portion of queries."""
+    def _may_overlap(self) -> bool:
+        """Whether the next queries are there and can be searched while others are."""
+        return bool(self._more and self._more.at_hand and not self.settings.in_turn
+                    and not self.cancellation.requested)
+
+    def _started(self, portion: _Portion, sink: ResultSink) -> Executor:
+        """Have the units of a portion begun that the sink doesn't have yet."""
+        plan = portion.plan
+        if portion.queries is not None:
+            self.queries, self.asked = portion.queries, int(portion.queries.ordinals[-1]) + 1
+            self.planner = portion.planner
+            self._hold(plan)
+        done, portion.reduced = sink.done_units(), sink.done_batches()
+        portion.todo = [Unit(b, v, self.planner.cells(plan, b, v)) for b, v in self.planner.schedule(plan)
+                        if b not in portion.reduced and (b, v) not in done]
+        self.progress.parts += plan.units
+        self.progress.parts_kept += plan.units - len(portion.todo)
+        tell = self.progress.begin if portion.queries is None else self.progress.expect
+        tell(sum(unit.cells for unit in portion.todo), "cell")
+        if self._more:
+            self.progress.estimate(self._more.part)
+        start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan), plan,
+                                                               self._pools))
+        portion.executor = portion.stack.enter_context(start(plan))
+        portion.executor.submit(portion.todo)
+        return portion.executor
+
+    def _next(self, former: _Portion) -> _Portion | None:
+        """The next portion of queries, cut up; waits for them."""
+        queries = self._more.next(self.cancellation) if self._more else None
+        if queries is None:
+            return None
         self._level.look()
-        self.queries, self.asked = queries, int(queries.ordinals[-1]) + 1
-        self.planner = self._planner(queries, former)
-        plan = self.unit_plan()
-        self._hold(plan)
-        return plan
+        planner = self._planner(queries, former.plan)
+        return _Portion(planner, replace(planner.units(), more=True), queries)
 
     def _begin(self, sink: ResultSink) -> UnitPlan:
         """Keep the plan of a new run."""

@@ -5,7 +5,7 @@ Nothing here knows which unit is next, who else is at work, or where results are
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -82,22 +82,37 @@ class Runner:
         self.trace = Trace()
         self.batches = self.volumes = Cache(lambda number: None, 0)
         self._kept: tuple[tuple[Span, ...], int] | None = None
+        self._kept_batches = 0
+        self._queries: deque[tuple[int, Callable[[int], Queries]]] = deque(maxlen=2)
         self._sorters = {b: registry.sorters(b, settings.threads, settings.device_memory)
                          for b in {p.stage.backend for p in plan.stages}}
         self._maskers = Maskers(plan, registry, Searching(Runner, targets, "", settings, self.cancellation))
         self._lock = threading.Lock()
 
     def keep(self, units: UnitPlan, queries: Callable[[int], Queries], batches: int, volumes: int) -> None:
-        """Work on these units from now on. Volumes that are prepared stay so where the units have the same ones.
+        """Work on these units from now on, and on those before that are under way, which have the same volumes then.
+
+        Volumes that are prepared stay so where the units have the same ones.
 
         Args:
             queries: gives the queries of a batch by its number.
             batches, volumes: how many of them stay prepared.
         """
-        self.batches = Cache(lambda batch: self.prepare_batch(queries(batch)), batches)
+        self._queries.append((units.first_batch, queries))
+        if self._kept_batches != batches:
+            self._kept_batches, self.batches = batches, Cache(self._prepared, batches)
         if self._kept != (units.volumes, volumes):
             self._kept = units.volumes, volumes
             self.volumes = Cache(lambda volume: self.prepare_volume(units.volumes[volume]), volumes)
+
+    def keep_no_former(self) -> None:
+        """Let go of queries before those that ``keep`` was told of last: no unit of theirs is under way any more."""
+        while len(self._queries) > 1:
+            self._queries.popleft()
+
+    def _prepared(self, batch: int) -> PreparedBatch:
+        """A batch of the units at work, or of those before."""
+        return self.prepare_batch(next(queries for first, queries in reversed(self._queries) if batch >= first)(batch))
 
     def prepare_batch(self, queries: Any) -> PreparedBatch:
         """A query batch with all that stages look up in it."""

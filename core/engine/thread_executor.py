@@ -1,6 +1,6 @@
 """Units on threads of this process: a bounded number of them runs while the next volumes are read."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
@@ -11,46 +11,67 @@ from .planning import READERS
 from .runner import Runner
 
 
+class Pools:
+    """Threads for the units of a run, by how many of them run side by side, and others that read volumes.
+
+    Args:
+        stack: ends them.
+    """
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack, self._made = stack, dict[int, tuple[ThreadPoolExecutor, ThreadPoolExecutor]]()
+
+    def of(self, flight: int) -> tuple[ThreadPoolExecutor, ThreadPoolExecutor]:
+        """Threads for so many units, and those that read for them."""
+        if flight not in self._made:
+            units, readers = (self._stack.enter_context(pool(size, name))
+                              for size, name in ((flight, "unit"), (READERS, "reader")))
+            self._made[flight] = units, readers
+        return self._made[flight]
+
+
 class ThreadExecutor:
-    """An ``Executor`` on threads.
+    """An ``Executor`` on threads. Units of several begin in the order in which they were submitted.
 
     Args:
         runner: what carries out units.
         flight: units that run side by side.
         plan: of the units.
+        pools: threads.
     """
 
-    def __init__(self, runner: Runner, flight: int, plan: UnitPlan) -> None:
+    def __init__(self, runner: Runner, flight: int, plan: UnitPlan, pools: Pools) -> None:
         self._runner, self._flight, self._more = runner, flight, plan.more
+        self._units, self._readers = pools.of(flight)
         self._ahead = 0 if runner.settings.in_turn else READERS
         self._work = runner.whole_batch if len(plan.volumes) == 1 else runner.unit
         self._cancellation = runner.cancellation
-        self._waiting: Iterator[Unit] = iter(())
+        self._waiting: deque[Unit] = deque()
         self._flying: dict[Future, Unit] = {}
         self._left: Counter[int] = Counter()
-        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._units = self._stack.enter_context(pool(self._flight, "unit"))
-        self._readers = self._stack.enter_context(pool(READERS, "reader"))
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: object) -> None:
         if error:
             self._cancellation.cancel()
-            self._readers.shutdown(wait=False, cancel_futures=True)
-            self._units.shutdown(wait=False, cancel_futures=True)
-        self._stack.__exit__(kind, error, traceback)  # type: ignore[arg-type]
+            for future in self._flying:
+                future.cancel()
+
+    @property
+    def idle(self) -> bool:
+        return not self._waiting
 
     def submit(self, units: Sequence[Unit]) -> None:
-        self._waiting = iter(units)
+        self._waiting = deque(units)
         self._left = Counter(unit.volume for unit in units)
         self._begin()
 
     def _begin(self) -> None:
         """Have units carried out and volumes read, as many as there shall be at a time."""
-        while (not self._cancellation.requested and len(self._flying) < self._flight + self._ahead
-               and (unit := next(self._waiting, None))):
+        while self._waiting and len(self._flying) < self._flight + self._ahead and not self._cancellation.requested:
+            unit = self._waiting.popleft()
             if self._ahead:
                 self._readers.submit(self._read_ahead, unit.volume)
             self._flying[self._units.submit(self._work, unit)] = unit

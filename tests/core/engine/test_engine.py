@@ -379,6 +379,10 @@ class Portions:
     def __init__(self, batches: list[SequenceBatch]) -> None:
         self.batches = batches
 
+    @property
+    def at_hand(self) -> bool:
+        return bool(self.batches)
+
     def widen(self) -> None:
         pass
 
@@ -418,6 +422,36 @@ def test_the_next_queries_are_searched_while_those_before_are_reduced(fails: boo
     else:
         made.run(sink)
         assert_same_hits(sink.hits, whole())
+
+
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_the_next_queries_are_searched_while_the_last_unit_of_those_before_goes_on(in_turn: bool, monkeypatch) -> None:
+    """The last unit of every portion waits for one of the next, and what that gives is kept behind it all the same."""
+    wanted, portions = whole(), [QUERIES.take(first, last) for first, last in ((0, 3), (3, 6), (6, 9))]
+    begun, seeds, kept = {0: threading.Event(), 3: threading.Event(), 6: threading.Event()}, toy.WordSeeds.run, []
+    last = max(TARGETS.ordinals)
+
+    def search(self, context, records):
+        first = int(context.queries.ordinals[0])
+        begun[first].set()
+        if first < 6 and last in context.targets.ordinals:
+            assert begun[first + 3].wait(10) is not in_turn
+        return seeds(self, context, records)
+
+    class Sink(MemorySink):
+        def commit_unit(self, batch, volume, records, stats):
+            kept.append(batch)
+            super().commit_unit(batch, volume, records, stats)
+
+    if in_turn:
+        for event in begun.values():
+            monkeypatch.setattr(event, "wait", lambda seconds, event=event: event.is_set())
+    monkeypatch.setattr(toy.WordSeeds, "run", search)
+    made = engine(portions[0], threads=2, volume_residues=200, in_turn=in_turn)
+    made._more = Portions(portions[1:])
+    made.run(sink := Sink())
+    assert kept == sorted(kept) and len(set(kept)) == 3
+    assert_same_hits(sink.hits, wanted)
 
 
 def test_volumes_that_are_in_memory_are_at_hand() -> None:
