@@ -37,11 +37,13 @@ class Portions(Protocol):
 
     Attributes:
         part: of all queries, those that the last portion ended with, about; None where nobody knows.
-        at_hand: whether the next queries have been read.
     """
 
     part: float | None
-    at_hand: bool
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the next queries have been read."""
 
     def widen(self) -> None:
         """Give more at a time from now on."""

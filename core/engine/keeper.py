@@ -1,7 +1,7 @@
 """Commits what units give, and the hits of a batch as soon as all its units are there."""
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -45,7 +45,7 @@ class Keeper:
         self._missing = Counter[int]()
         self._stretches = runner.stretch, runner.plan.family.target_location(runner.plan.options)
 
-    def begin(self, units: UnitPlan, todo: Sequence[Unit], reduced: set[int]) -> None:
+    def begin(self, units: UnitPlan, todo: Sequence[Unit], reduced: Set[int]) -> None:
         """Keep what a portion of the queries gives from now on; what was before is kept.
 
         Batches whose units are all there and that aren't ``reduced`` are at once.
