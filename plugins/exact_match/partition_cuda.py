@@ -450,17 +450,16 @@ def _least(work: Callable[[], Any]) -> float:
     return min(times[1:])
 
 
-_said: list[str] = []
+_said: dict[str, int] = {}
+"""Parts of the index that people have been told of, by slot."""
 
 
 def _say(slot: str, split: Split, enough: tuple[int, float] | None) -> None:
-    """Tell people how the work is cut and how many devices would hold it, where it is cut and hasn't been told."""
-    line = f"{slot}: {split}"
-    if enough:
-        line += f"; {enough[0]:,} such devices would keep all of the index: {enough[1]:.3g} s"
-    if split.index_parts * split.query_parts > 1 and _said != [line]:
-        _said[:] = [line]
-        print(f"seqloom: {line}", file=sys.stderr)
+    """Tell people how the index is cut and how many devices would hold it: once, however many batches there are."""
+    if split.index_parts > 1 and _said.get(slot) != split.index_parts:
+        _said[slot] = split.index_parts
+        more = f"; {enough[0]:,} such devices would keep all of the index: {enough[1]:.3g} s" if enough else ""
+        print(f"seqloom: {slot}: {split}{more}", file=sys.stderr)
 
 
 __all__ = ["LEAST_RESIDUES", "MOST_ROWS", "SLACK", "IndexPart", "Lane", "PartSearch", "Partition", "QueryPart", "Room",

@@ -349,8 +349,9 @@ def test_the_split_is_told_and_kept_with_the_run(tmp_path: Path) -> None:
               "--outfmt", "6 qseqid sstart")
     whole = simulated("-c", COMMAND, *common, "--no-store", cwd=tmp_path)
     assert whole.returncode == 0 and "predicted" not in whole.stderr
-    done = simulated("-c", COMMAND, *common, "--device-memory", "5k", cwd=tmp_path)
+    done = simulated("-c", COMMAND, *common, "--device-memory", "5k", "--batch-queries", "3", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout == whole.stdout
+    assert done.stderr.count("predicted") == 1, done.stderr  # of several batches
     assert re.search(r"index in \d+ \(alpha 0\.\d+\) and queries in \d+ parts, those of the .* stay: .* s predicted",
                      done.stderr)
     assert re.search(r"s predicted; \d such devices would keep all of the index: .* s$", done.stderr, re.MULTILINE)
