@@ -5,7 +5,7 @@ Nothing here knows which unit is next, who else is at work, or where results are
 
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -83,7 +83,7 @@ class Runner:
         self.batches = self.volumes = Cache(lambda number: None, 0)
         self._kept: tuple[tuple[Span, ...], int] | None = None
         self._kept_batches = 0
-        self._queries: deque[tuple[int, Callable[[int], Queries]]] = deque(maxlen=2)
+        self._queries: tuple[tuple[int, Callable[[int], Queries]], ...] = ()
         self._sorters = {b: registry.sorters(b, settings.threads, settings.device_memory)
                          for b in {p.stage.backend for p in plan.stages}}
         self._maskers = Maskers(plan, registry, Searching(Runner, targets, "", settings, self.cancellation))
@@ -98,7 +98,7 @@ class Runner:
             queries: gives the queries of a batch by its number.
             batches, volumes: how many of them stay prepared.
         """
-        self._queries.append((units.first_batch, queries))
+        self._queries = *self._queries[-1:], (units.first_batch, queries)
         if self._kept_batches != batches:
             self._kept_batches, self.batches = batches, Cache(self._prepared, batches)
         if self._kept != (units.volumes, volumes):
@@ -107,8 +107,7 @@ class Runner:
 
     def keep_no_former(self) -> None:
         """Let go of queries before those that ``keep`` was told of last: no unit of theirs is under way any more."""
-        while len(self._queries) > 1:
-            self._queries.popleft()
+        self._queries = self._queries[-1:]
 
     def _prepared(self, batch: int) -> PreparedBatch:
         """A batch of the units at work, or of those before."""

@@ -1,9 +1,9 @@
 """The file that one run writes for itself, so that no search waits for another one.
 
 It holds the tables of a results store (``schema``) with the run as number 0, and how far the run has come; views are
-made when somebody asks for them. Every commit is one transaction: a process that is killed leaves a file from which the
-run can be resumed, or a finished one that is waiting to be merged into its store. With the path ":memory:" nothing is
-left behind.
+made when somebody asks for them. A batch comes whole, by one transaction or with some others that are done soon after
+one another: a process that is killed leaves a file from which the run can be resumed, or a finished one that is waiting
+to be merged into its store. With the path ":memory:" nothing is left behind.
 """
 
 import json
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 LOG_BYTES, LEAST_LOG_BYTES, _OF_MEMORY = 64 << 20, 16 << 20, 4
 """Size of a file's log from which it is brought into the file, as such a part of DuckDB's memory, and at least; opening
 a file reads its log."""
+TOGETHER = 3.0
+"""Seconds from one commit of batches to the next, at least: what an interruption loses at most, as of a unit. DuckDB
+puts rows into their place at once where a commit has enough of them, and those of small commits into its log first."""
 THREADS = 1
 """Of DuckDB: rows come and go in small lots, and the thread that waits for a second one of DuckDB's takes the time that
 it waits from those that search."""
@@ -80,6 +83,8 @@ class RunFile:
             for slot, seconds, records_in, records_out, counters in connection.execute(
                 "SELECT slot, seconds, records_in, records_out, counters FROM run_slots ORDER BY position").fetchall()}
         self._targets = np.array(connection.execute("SELECT target FROM targets").fetchall(), np.int64).ravel()
+        self._committed, self._last = (self._stats, self._targets), time.monotonic()
+        self._under_way = False
 
     @property
     def connection(self) -> "duckdb.DuckDBPyConnection":
@@ -163,12 +168,11 @@ class RunFile:
         volumes = [[v.first, v.last, v.total_residues, v.longest] for v in plan.volumes]
         data = json.dumps({"batches": [list(b) for b in plan.batches], "volumes": volumes,
                            "first_batch": plan.first_batch, "more": plan.more})
-        with self._changes() as connection:
+        with self._changes(TOGETHER) as connection:
             connection.execute(f"DELETE FROM plans; INSERT INTO plans VALUES ({NUMBER}, {literal(data)})")
             if queries is not None:
                 _write_queries(connection, queries)
                 connection.execute(f"UPDATE runs SET queries = queries + {len(queries)}")
-        self._shorten_log()
 
     def done_units(self) -> set[tuple[int, int]]:
         return set(self._ask("SELECT batch, volume FROM units"))
@@ -181,29 +185,25 @@ class RunFile:
             connection.execute(f"INSERT INTO units VALUES ({NUMBER}, {batch}, {volume})")
             connection.execute(_making(batch, volume))
             insert(connection, _partial(batch, volume), {"records": ("BLOB", [to_bytes(records)])})
-            totals = self._add(stats)
-        self._stats = totals
-        self._shorten_log()
+            self._add(stats)
 
     def partials(self, batch: int) -> list[Records]:
         return [from_bytes(self._ask(f"SELECT records FROM {table}")[0][0]) for table in self._partials(batch)]
 
     def commit_batch(self, batch: int, hits: Hits, targets: TargetInfo, stats: Mapping[str, SlotStats]) -> None:
-        with self._changes() as connection:
+        with self._changes(TOGETHER) as connection:
             for table in self._partials(batch):
                 connection.execute(f"DROP TABLE {table}")
             connection.execute(f"INSERT INTO batches VALUES ({NUMBER}, {batch})")
             self._declare(hits)
-            known = self._write_targets(targets)
+            self._write_targets(targets)
             rank = place_in_group(hits.query)
             insert(connection, "hit", {"rank": ("INTEGER", rank), **columns_of(hits, "hit")}, {"run": NUMBER})
             children = hits.alignments
             number = place_in_group(children.query, children.target)
             insert(connection, "alignment", {"number": ("INTEGER", number), **columns_of(children, "alignment")},
                    {"run": NUMBER})
-            totals = self._add(stats)
-        self._stats, self._targets = totals, known
-        self._shorten_log()
+            self._add(stats)
 
     def _partials(self, batch: int) -> list[str]:
         """Tables with partial results of a batch that isn't done, in order of volumes."""
@@ -231,8 +231,7 @@ class RunFile:
     def add(self, stats: Mapping[str, SlotStats]) -> None:
         """Add to the statistics of some slots."""
         with self._changes():
-            totals = self._add(stats)
-        self._stats = totals
+            self._add(stats)
 
     def report(self, source: VolumeSource | None, plan: "Plan | None") -> RunReport:
         """The results for writers; see ``RunReport``."""
@@ -241,14 +240,12 @@ class RunFile:
     def finish(self, state: str, seconds: float = 0.0, error: str | None = None,
                indexes: Mapping[str, SlotStats] | None = None) -> None:
         """Note how the run ended; see ``RunResults``."""
-        totals = self._stats
         with self._changes() as connection:
             if indexes:
-                totals = self._add({n: s for n, s in indexes.items() if n.split(".")[0] == "index"})
+                self._add({n: s for n, s in indexes.items() if n.split(".")[0] == "index"})
             connection.execute(
                 f"UPDATE runs SET state = {literal(state)}, finished = {_utc(utc_now())}, "
                 f"seconds = seconds + {literal(float(seconds))}, error = {literal(error)}")
-        self._stats = totals
         self.done = state == COMPLETE
 
     def note(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -261,6 +258,8 @@ class RunFile:
     def close(self) -> None:
         """Let go of the file. A finished run is marked for merging."""
         if self.is_open:
+            with suppress(StoreError):  # of a disk that fails; what was committed is there all the same
+                self._commit()
             self.is_open = False
             self.tables.close()  # its log is as good as tables
             if self.path and self.done:
@@ -271,7 +270,7 @@ class RunFile:
 
     def discard(self) -> None:
         """Close and delete the file."""
-        self.done = False
+        self.done = self._under_way = False
         self.close()
         if self.path:
             remove(self.path)
@@ -288,12 +287,42 @@ class RunFile:
                 checkpoint(self.tables, self.path)
 
     @contextmanager
-    def _changes(self) -> Iterator["duckdb.DuckDBPyConnection"]:
-        with _transaction(self.tables, self.path):
+    def _changes(self, together: float = 0.0) -> Iterator["duckdb.DuckDBPyConnection"]:
+        """A transaction, which goes on behind the block until so many seconds have gone by since the last one ended."""
+        with self._or_nothing():
+            if not self._under_way:
+                self.tables.execute("BEGIN")
+                self._under_way = True
             yield self.tables
+        if time.monotonic() - self._last >= together:
+            self._commit()
 
-    def _add(self, stats: Mapping[str, SlotStats]) -> dict[str, SlotStats]:
-        """Write the statistics of some slots, added to what is kept; returns the sums."""
+    @contextmanager
+    def _or_nothing(self) -> Iterator[None]:
+        """Have nothing happened since the last commit if the block fails, with errors of DuckDB as ours."""
+        from ..duck.native import duckdb
+
+        try:
+            yield
+        except BaseException as error:
+            with suppress(duckdb.Error):
+                self.tables.execute("ROLLBACK")
+            self._under_way, (self._stats, self._targets) = False, self._committed
+            if isinstance(error, duckdb.Error):
+                raise as_ours(error, str(self.path or "the results")) from error
+            raise
+
+    def _commit(self) -> None:
+        """Keep what was changed."""
+        if self._under_way:
+            with self._or_nothing():
+                self.tables.execute("COMMIT")
+            self._under_way, self._committed = False, (self._stats, self._targets)
+            self._shorten_log()
+        self._last = time.monotonic()
+
+    def _add(self, stats: Mapping[str, SlotStats]) -> None:
+        """Write the statistics of some slots, added to what is kept."""
         totals = {name: SlotStats(old.seconds, old.records_in, old.records_out, dict(old.counters))
                   for name, old in self._stats.items()}
         rows = []
@@ -313,7 +342,7 @@ class RunFile:
                 "UPDATE run_slots SET seconds = n.seconds, records_in = n.records_in, records_out = n.records_out, "
                 f"counters = n.counters FROM (VALUES {', '.join(rows)}) "
                 "n(slot, seconds, records_in, records_out, counters) WHERE run_slots.slot = n.slot")
-        return totals
+        self._stats = totals
 
     def _declare(self, hits: Hits) -> None:
         """Make table columns for extra columns that aren't there yet, and note what they mean."""
@@ -330,8 +359,8 @@ class RunFile:
                     "nullable": column.nullable})
                 self._has_views = False
 
-    def _write_targets(self, targets: TargetInfo) -> np.ndarray:
-        """Add those that aren't there yet; returns the numbers of all that are there then."""
+    def _write_targets(self, targets: TargetInfo) -> None:
+        """Add those that aren't there yet."""
         new = np.flatnonzero(~np.isin(targets.numbers, self._targets))
 
         def pick(values: Any) -> Any:
@@ -344,7 +373,7 @@ class RunFile:
             "description": ("VARCHAR", pick(descriptions)), "length": ("BIGINT", pick(targets.lengths)),
             **_taxon_columns(pick(targets.taxa) if targets.taxa else ()),
         }, {"run": NUMBER})
-        return np.concatenate([self._targets, targets.numbers[new]])
+        self._targets = np.concatenate([self._targets, targets.numbers[new]])
 
 
 def _taxon_columns(taxa: Sequence[Taxon | None]) -> dict[str, tuple[str, list[Any]]]:
@@ -407,22 +436,6 @@ def _making(batch: int, volume: int) -> str:
     """SQL that makes it."""
     template = (Path(__file__).parent / "partial.sql").read_text(encoding="utf-8")
     return template.replace(_partial(0, 0), _partial(batch, volume))
-
-
-@contextmanager
-def _transaction(connection: "duckdb.DuckDBPyConnection", path: Path | None) -> Iterator[None]:
-    from ..duck.native import duckdb
-
-    try:
-        connection.execute("BEGIN")
-        yield
-        connection.execute("COMMIT")
-    except BaseException as error:
-        with suppress(duckdb.Error):
-            connection.execute("ROLLBACK")
-        if isinstance(error, duckdb.Error):
-            raise as_ours(error, str(path or "the results")) from error
-        raise
 
 
 def _utc(moment: datetime) -> str:
