@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from . import indexes
 from .budget import results_room
@@ -16,7 +16,7 @@ from .core.engine.planning import Settings
 from .core.entry_points import versions
 from .core.errors import Cancelled, SeqloomError, StoreError
 from .core.pipeline import Plan
-from .core.ports import VolumeSource
+from .core.ports import ResultSink, VolumeSource
 from .core.progress import Progress
 from .installed import registry
 from .opening import whole
@@ -69,27 +69,37 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
 
 
 def streamed(provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
-             progress: Progress, in_turn: bool) -> "RunResults":
+             progress: Progress, in_turn: bool, kept: "RunResults | None") -> "StreamedRun":
     """The results of a new run whose outputs are written while it goes on, or ``in_turn`` with its batches."""
     from .storage.results.streamed_run import StreamedRun
 
-    return StreamedRun(provenance, MACHINE, queries, source, progress.cancellation, in_turn)
+    return StreamedRun(provenance, MACHINE, queries, source, progress.cancellation, in_turn,
+                       kept.id if kept else None)
 
 
 def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None", plan: Plan,
               reopen: Callable[[], AbstractContextManager[VolumeSource]],
               written: Callable[[Run], None] | None, workers: "Session | None" = None,
-              stream: QueryStream | None = None, outputs: Sequence[Output] = ()) -> Run:
-    """Run the engine on an open run file, finish it and merge it; what ``workers`` did is kept with the run."""
+              stream: QueryStream | None = None, outputs: Sequence[Output] = (),
+              results: "StreamedRun | None" = None) -> Run:
+    """Run the engine on an open run file, finish it and merge it; what ``workers`` did is kept with the run.
+
+    results: what hands batches to the writers of all outputs while the engine runs; the run file itself, where nothing
+    is kept. Without it outputs are written afterwards.
+    """
     begin, writing = time.perf_counter(), Writing(outputs)
+    sink: ResultSink = run_file
 
-    def run_of(results: Any) -> Run:
-        return Run(run_file.id, plan, home, reopen, results, engine)
+    def run_of(rows: Any) -> Run:
+        return Run(run_file.id, plan, home, reopen, rows, engine)
 
-    meanwhile = writing.meanwhile(cast("StreamedRun", run_file), run_of) if run_file.streamed else nullcontext()
+    if results not in (None, run_file):
+        from .storage.results.streamed_run import AlsoStreamed
+
+        sink = AlsoStreamed(run_file, results)
     try:
-        with meanwhile:
-            totals = engine.run(run_file)
+        with writing.meanwhile(results, run_of) if results else nullcontext():
+            totals = engine.run(sink)
         if workers:
             run_file.note("workers", workers.accounts())
         run_file.finish("complete", time.perf_counter() - begin, None, totals)
@@ -97,7 +107,7 @@ def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None"
         engine.progress.end()
         if written:
             written(run)
-        if not run_file.streamed:
+        if not results:
             writing.write(run)
     except BaseException as error:
         kept = home is not None and _begun(run_file)

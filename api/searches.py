@@ -194,12 +194,16 @@ def run_search(asked: Asked, ready: Ready, command: str, progress: Progress, wri
         engine = engine_of(plan, ready.searched, ready.queries, source, ready.space, ready.use, progress, workers,
                            stream)
         stack.enter_context(engine.reading_ahead())
-        if stream and home is None and written is None and all_streamed(outputs, plan):
-            results = streamed(provenance, ready.queries, source, progress, ready.use.in_turn)
-        else:
+        kept = results = None
+        meanwhile = stream is not None and written is None and all_streamed(outputs, plan)
+        if home or not meanwhile:
             share = streaming_share(asked.budget) if stream else results_share(asked.budget)
-            results = begun(home, provenance, ready.queries, source, share, run_id)
-        return carry_out(engine, results, home, plan, ready.reopen, written, workers, stream, outputs)
+            kept = begun(home, provenance, ready.queries, source, share, run_id)
+        if meanwhile:
+            results = streamed(provenance, ready.queries, source, progress, ready.use.in_turn, kept)
+        run_file = kept or results
+        assert run_file
+        return carry_out(engine, run_file, home, plan, ready.reopen, written, workers, stream, outputs, results)
 
 
 def read_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, budget: int | None, progress: Progress,

@@ -48,7 +48,7 @@ class MemoryRun:
         number: the run's number in the tables.
     """
 
-    number, streamed = NUMBER, False
+    number = NUMBER
 
     def __init__(self, provenance: Mapping[str, Any], later: Mapping[str, Callable[[], Any]],
                  queries: SequenceBatch | ModelBatch, source: VolumeSource, memory: int | None = None,

@@ -21,7 +21,7 @@ VECTOR = 2048
 NODE_BYTES = 100
 """Of the packed text of a model for each of its nodes, about."""
 BYTES_TOGETHER = 4 << 20
-"""Of residues and texts of queries that are brought into the store at a time, about."""
+"""Of residues and texts of queries that are brought into the store at a time, about, where memory is limited."""
 
 
 def copy_run(store: "duckdb.DuckDBPyConnection", run: str, memory: int | None) -> None:
@@ -40,7 +40,7 @@ def copy_run(store: "duckdb.DuckDBPyConnection", run: str, memory: int | None) -
         source = f"{identifier(run)}.{table}"
         if table == "queries":
             _make_room(store, source, memory)
-        for which in _in_parts(store, source) if table == "queries" else ("",):
+        for which in _in_parts(store, source) if table == "queries" and memory is not None else ("",):
             store.execute(f"INSERT INTO {table} BY NAME SELECT * REPLACE ({number} AS run) FROM {source} {which}")
     if changes:
         create_views(store)

@@ -63,14 +63,11 @@ class RunResults(ResultSink, Protocol):
         id: unique identifier of the run.
         number: the run's number in the tables.
         is_open: whether the results can be read and added to.
-        streamed: whether they go to writers batch by batch and aren't kept.
     """
-
 
     id: str
     number: int
     is_open: bool
-    streamed: bool
 
     @property
     def connection(self) -> "duckdb.DuckDBPyConnection":

@@ -64,7 +64,7 @@ class RunFile:
         done: whether the run is finished.
     """
 
-    number, streamed = NUMBER, False
+    number = NUMBER
 
     def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path | None, memory: int | None = None) -> None:
         self.tables, self.path = connection, path

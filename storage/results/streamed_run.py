@@ -1,4 +1,4 @@
-"""A run whose results go to writers batch by batch, in order of queries, and are kept nowhere else.
+"""A run whose results go to writers batch by batch, in order of queries, and are kept nowhere else, or in a file too.
 
 Each output has a thread that writes, and a channel to it that holds a few batches: who searches waits for the slowest
 writer, so that memory stays the same however many queries there are.
@@ -13,7 +13,7 @@ from seqloom.core.classes import NamedTuple
 
 from ...core.engine.memory import MemorySink
 from ...core.errors import Cancelled, StoreError
-from ...core.ports import QueryBlock, SlotStats, TargetInfo, UnitPlan, VolumeSource
+from ...core.ports import QueryBlock, ResultSink, SlotStats, TargetInfo, UnitPlan, VolumeSource
 from ...core.progress import Cancellation
 from ...core.records import Hits, Records
 from ...core.sequences import ModelBatch, SequenceBatch
@@ -115,18 +115,19 @@ class StreamedRun:
         source: what is searched.
         cancellation: of the search.
         in_turn: whether batches are written before the next ones are searched.
+        kept: identifier of the run that keeps the results as well, if one does.
 
     Attributes:
         id: unique identifier of the run.
         number: the run's number in tables, of which it has none.
     """
 
-    number, streamed = NUMBER, True
+    number = NUMBER
 
     def __init__(self, provenance: Mapping[str, Any], later: Mapping[str, Callable[[], Any]],
                  queries: SequenceBatch | ModelBatch, source: VolumeSource, cancellation: Cancellation,
-                 in_turn: bool = False) -> None:
-        self.id, self.is_open = new_run_id(), True
+                 in_turn: bool = False, kept: str | None = None) -> None:
+        self.id, self.is_open, self._is_kept = kept or new_run_id(), True, kept is not None
         self._later, self._queries, self._cancellation = later, queries, cancellation
         self._in_turn = in_turn
         row = {**begun(self.id, provenance, queries), "state": INCOMPLETE, "finished": None, "error": None}
@@ -219,13 +220,35 @@ class StreamedRun:
     def _hand_out(self, batch: _Finished) -> None:
         for channel in self._channels:
             channel.put(batch)
-        if all(channel.closed for channel in self._channels):
+        if not self._is_kept and all(channel.closed for channel in self._channels):
             raise Cancelled("nobody wants the results any more")
 
     def _noted(self, stats: Mapping[str, SlotStats]) -> Mapping[str, SlotStats]:
         for name, new in stats.items():
             self._totals.setdefault(name, SlotStats()).add(new)
         return {}
+
+
+class AlsoStreamed:
+    """A ``ResultSink`` that keeps results and hands every batch to writers as soon as it is kept.
+
+    Args:
+        kept: keeps them.
+        stream: has the channels to the writers.
+    """
+
+    def __init__(self, kept: ResultSink, stream: StreamedRun) -> None:
+        self._kept, self._stream = kept, stream
+        self.plan, self.partials, self.commit_unit = kept.plan, kept.partials, kept.commit_unit
+        self.done_units, self.done_batches = kept.done_units, kept.done_batches
+
+    def begin(self, plan: UnitPlan, queries: SequenceBatch | ModelBatch | None = None) -> None:
+        for sink in (self._kept, self._stream):
+            sink.begin(plan, queries)
+
+    def commit_batch(self, batch: int, hits: Hits, targets: TargetInfo, stats: Mapping[str, SlotStats]) -> None:
+        for sink in (self._kept, self._stream):
+            sink.commit_batch(batch, hits, targets, stats)
 
 
 class _StreamedReport(HeldReport):

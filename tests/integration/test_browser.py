@@ -74,7 +74,7 @@ def shown(browser: Any) -> Iterator[Callable[..., Any]]:
         show_as(browser, width)
         browser.get("about:blank")
         browser.get(path.as_uri())
-        assert browser.execute_script("return document.documentElement.dataset.ready") == "yes"
+        until(lambda: browser.execute_script("return document.documentElement.dataset.ready") == "yes")
         return browser
 
     yield open_page
