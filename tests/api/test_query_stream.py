@@ -16,6 +16,7 @@ from seqloom.outputs import Output
 from seqloom.query_stream import QueryFiles, QueryStream
 from seqloom.results import Results
 from seqloom.run import Run
+from seqloom.searches import finished as finished_run
 from seqloom.searches import residues_of, resume, search
 from seqloom.storage.results.run_file import RunFile
 
@@ -92,6 +93,30 @@ def test_queries_of_a_pipe(queries: Path, database: str, tmp_path: Path, monkeyp
     whole = found(queries, database, tmp_path, ["6"], batch_residues=None)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(queries.read_bytes())))
     assert found(Path("-"), database, tmp_path, ["6"]) == whole
+
+
+def test_a_kept_run_is_written_while_it_goes_on(queries: Path, database: str, tmp_path: Path,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, finished, finish = found(queries, database, tmp_path, ["6"], batch_residues=None), [], RunFile.finish
+    monkeypatch.setattr(RunFile, "finish", lambda *words: finished.append(True) or finish(*words))
+
+    def write(run: Run) -> None:
+        with run.reporting("6") as report:
+            next(report.queries())
+        assert not finished
+
+    kept = {"batch_residues": 1200, "results": tmp_path / "store.duckdb"}
+    run = search("mum", queries, database, outputs=[Output("6", write)], **kept)
+    run.write(tmp_path / "later", "6")
+    assert (tmp_path / "later").read_text() == whole[0]
+
+    def fail(run: Run) -> None:
+        raise StoreError("the disk is full")
+
+    with pytest.raises(StoreError, match="the disk is full"):
+        search("mum", queries, database, outputs=[Output("6", fail)], **kept)
+    last = finished_run("last", tmp_path / "store.duckdb")
+    assert len(last) == len(run) and last.id != run.id
 
 
 def test_nothing_stays_with_a_run_that_was_only_written(queries: Path, database: str, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from seqloom.core.records import Alignments, Column, Hits, Pairs, Ragged, Seeds
 from seqloom.core.sequences import Intervals, ModelBatch, SequenceBatch
 from seqloom.storage.duck import arrow
 from seqloom.storage.duck.connection import connect
+from seqloom.storage.duck.durable import log_of
+from seqloom.storage.results import run_file
 from seqloom.storage.results.record_bytes import from_bytes, to_bytes
 from seqloom.storage.results.report import RunReport
 from seqloom.storage.results.run_file import RunFile, new_run_id
@@ -110,6 +112,33 @@ def test_a_step_that_fails_leaves_nothing():
     assert run.done_batches() == set() and len(run.partials(0)) == 1
     assert run.connection.execute("SELECT count(*) FROM hit").fetchall() == [(0,)]
     assert "accuracy" not in [c[0] for c in run.connection.execute("SELECT * FROM hsps LIMIT 0").description]
+
+
+def test_batches_that_are_done_soon_after_one_another_are_committed_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_file, "TOGETHER", 1e9)
+    run = begin(tmp_path)
+    run.begin(toy_runs.PLAN)
+    empty = MemorySource(toy_runs.queries()).info(np.empty(0, np.int64))
+    run.commit_unit(0, 0, toy_runs.unit_rows(0, 0), {"seed.toy": SlotStats(1.0)})  # with the plan
+    run.commit_batch(0, Hits.empty(), empty, {"seed.toy": SlotStats(1.0)})
+    assert run.done_batches() == {0}
+    with pytest.raises(StoreError, match="not in the plan"):
+        run.commit_batch(1, Hits.empty(), empty, {"seed.other": SlotStats()})
+    assert run.done_batches() == set() and run.done_units() == {(0, 0)} and run.plan() == toy_runs.PLAN
+    run.commit_batch(0, Hits.empty(), empty, {"seed.toy": SlotStats(1.0)})
+    before = log_size(run)
+    run.finish("incomplete")
+    assert log_size(run) > before
+    run.commit_batch(1, Hits.empty(), empty, {"seed.toy": SlotStats(1.0)})
+    run.close()
+    again = RunFile.open(run.path)
+    assert again.done_batches() == {0, 1}
+    assert again.connection.execute("SELECT seconds FROM run_slots WHERE slot = 'seed.toy'").fetchall() == [(3.0,)]
+    again.close()
+
+
+def log_size(run: RunFile) -> int:
+    return log_of(run.path).stat().st_size
 
 
 def test_provenance_is_in_columns():
