@@ -69,11 +69,10 @@ class Run:
 
     def release(self) -> None:
         """Let go of the databases and of what was read of them, and, where there is a store, have the run merged."""
-        threads = self._engine.settings.threads if self._engine else 1
         self._engine = None
         assert self._run_file is not None
         if self._home:
-            if not self._home.take(cast("RunFile", self._run_file), threads):
+            if not self._home.take(cast("RunFile", self._run_file)):
                 self._run_file.close()
             self._run_file = None
             self._home.merge_pending()

@@ -200,11 +200,8 @@ class ResultStore:
             finally:
                 connection.close()
 
-    def take(self, run: "RunFile", threads: int = 1) -> bool:
+    def take(self, run: "RunFile") -> bool:
         """Merge a finished run whose file is open here, which spares reading it from disk; its file is deleted.
-
-        Args:
-            threads: that DuckDB may use, as nobody searches any more.
 
         Returns:
             False where that can't be: the run's file is as it was, to be closed and merged as any other.
@@ -215,7 +212,6 @@ class ResultStore:
         try:
             self._make()
             recover(self.path)
-            connection.execute(f"SET threads = {threads}")
             connection.execute(f"ATTACH {literal(str(self.path))} AS results_store; USE results_store")
         except (SeqloomError, duckdb.Error):  # in use, or not as it should be: who merges finds out and says so
             return False
