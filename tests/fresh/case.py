@@ -93,7 +93,10 @@ def run_case(case: Case, folder: Path) -> Outcome:
     status, ours, complaint = run_seqloom(case.ours, folder)
     theirs = ""
     for words in case.peer:
-        done = subprocess.run(words, cwd=folder, capture_output=True, timeout=PATIENCE, encoding="latin-1")
+        try:
+            done = subprocess.run(words, cwd=folder, capture_output=True, timeout=PATIENCE, encoding="latin-1")
+        except subprocess.TimeoutExpired:
+            return Outcome("peer refused", f"{words[0]} was not done after {PATIENCE} seconds")
         theirs = done.stdout
         if done.returncode:
             both = "both" if status else "peer"
