@@ -156,13 +156,13 @@ class StreamedRun:
         return set(self._done)
 
     def commit_unit(self, batch: int, volume: int, records: Records, stats: Mapping[str, SlotStats]) -> None:
-        self._sink.commit_unit(batch, volume, records, self._noted(stats))
+        self._sink.commit_unit(batch, volume, records, self.note_stats(stats))
 
     def partials(self, batch: int) -> list[Records]:
         return self._sink.partials(batch)
 
     def commit_batch(self, batch: int, hits: Hits, targets: TargetInfo, stats: Mapping[str, SlotStats]) -> None:
-        self._sink.commit_batch(batch, hits, targets, self._noted(stats))
+        self._sink.commit_batch(batch, hits, targets, self.note_stats(stats))
         self._done.add(batch)
         plan = self._sink.plan()
         assert plan is not None
@@ -223,7 +223,8 @@ class StreamedRun:
         if not self._is_kept and all(channel.closed for channel in self._channels):
             raise Cancelled("nobody wants the results any more")
 
-    def _noted(self, stats: Mapping[str, SlotStats]) -> Mapping[str, SlotStats]:
+    def note_stats(self, stats: Mapping[str, SlotStats]) -> Mapping[str, SlotStats]:
+        """Count what slots did; gives what is left to be kept."""
         for name, new in stats.items():
             self._totals.setdefault(name, SlotStats()).add(new)
         return {}
@@ -239,12 +240,16 @@ class AlsoStreamed:
 
     def __init__(self, kept: ResultSink, stream: StreamedRun) -> None:
         self._kept, self._stream = kept, stream
-        self.plan, self.partials, self.commit_unit = kept.plan, kept.partials, kept.commit_unit
+        self.plan, self.partials = kept.plan, kept.partials
         self.done_units, self.done_batches = kept.done_units, kept.done_batches
 
     def begin(self, plan: UnitPlan, queries: SequenceBatch | ModelBatch | None = None) -> None:
         for sink in (self._kept, self._stream):
             sink.begin(plan, queries)
+
+    def commit_unit(self, batch: int, volume: int, records: Records, stats: Mapping[str, SlotStats]) -> None:
+        self._kept.commit_unit(batch, volume, records, stats)
+        self._stream.note_stats(stats)  # which reports print; its records come with the batch
 
     def commit_batch(self, batch: int, hits: Hits, targets: TargetInfo, stats: Mapping[str, SlotStats]) -> None:
         for sink in (self._kept, self._stream):

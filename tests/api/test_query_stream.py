@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import Cancelled, InputError, ResumeError, StoreError
 from seqloom.core.progress import Cancellation
 from seqloom.core.sequences import SequenceBatch
@@ -117,6 +117,19 @@ def test_a_kept_run_is_written_while_it_goes_on(queries: Path, database: str, tm
         search("mum", queries, database, outputs=[Output("6", fail)], **kept)
     last = finished_run("last", tmp_path / "store.duckdb")
     assert len(last) == len(run) and last.id != run.id
+
+
+def test_reports_of_kept_runs_tell_what_filters_let_through_in_all_volumes(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    texts = ["".join(generator.choice(list("ACDEFGHIKLMNPQRSTVWY"), 60)) for _ in range(12)]
+    (tmp_path / "queries.fa").write_text("".join(f">q{n}\n{text}\n" for n, text in enumerate(texts)))
+    targets, reports = SequenceBatch.of(PROTEIN, texts * 2), []
+    for kept in ({"store": False}, {"results": tmp_path / "store.duckdb"}):
+        path = tmp_path / f"{len(reports)}"
+        search("phmmer", tmp_path / "queries.fa", targets, batch_residues=120, volume_residues=500,
+               outputs=[Output("", lambda run, path=path: run.write(path))], **kept)
+        reports.append([line for line in path.read_text().splitlines() if line.startswith("Passed")])
+    assert reports[0] == reports[1] and len(reports[0]) > 40
 
 
 def test_nothing_stays_with_a_run_that_was_only_written(queries: Path, database: str, tmp_path: Path) -> None:
