@@ -60,12 +60,14 @@ class Portions(Protocol):
         """
 
 
-PORTIONS_AT_ONCE = 3
-"""Portions of queries in memory: one is read and one written while one is searched."""
+PORTIONS_AT_ONCE = 4
+"""Portions of queries in memory: one is read, one waits and one is written while one is searched."""
 StartExecutor = Callable[[UnitPlan], AbstractContextManager[Executor]]
 """Makes the executor for a plan of units; the engine enters it."""
 WAIT = 0.2
 """Seconds after which a cancellation is noticed at the latest."""
+LOOK = 0.01
+"""Seconds after which it is noticed that the next queries have been read."""
 
 
 @dataclass
@@ -216,8 +218,8 @@ class Engine:
         """Do all units of a portion of the queries that the sink doesn't have yet.
 
         They begin while the last batches of the portion before are reduced; these are kept before anything of this one
-        is. Returns the next portion if its queries have been read meanwhile: its units begin as soon as all of this one
-        have begun.
+        is. Returns the next portion if its queries have been read meanwhile: its units begin as those of this one
+        end.
         """
         following = None
         executor = portion.executor or self._started(portion, keeper.sink)
@@ -226,7 +228,7 @@ class Engine:
             if portion.queries is not None:
                 keeper.sink.begin(portion.plan, portion.queries)
             keeper.begin(portion.plan, portion.todo, portion.reduced)
-            while (results := executor.finished(WAIT)) is not None:
+            while (results := executor.finished(LOOK if self._more and not following else WAIT)) is not None:
                 self._take(results, keeper)
                 if not following and executor.idle and self._may_overlap():
                     following = self._next(portion)

@@ -91,11 +91,9 @@ def reading_table(alphabet: Alphabet) -> bytes:
     return table.tobytes()
 
 
-def plain_table(alphabet: Alphabet) -> np.ndarray:
-    """u8[256]: the same for residues in upper case, ``INVALID`` for others as well."""
-    table = np.frombuffer(reading_table(alphabet), np.uint8).copy()
-    table[LOWER:] = INVALID
-    return table
+def plain_table(alphabet: Alphabet) -> bytes:
+    """The same for residues in upper case, ``INVALID`` for others as well."""
+    return reading_table(alphabet)[:LOWER] + bytes([INVALID]) * (256 - LOWER)
 
 
 def check_kind(sample: bytes, alphabet: Alphabet, where: str) -> None:
@@ -188,7 +186,7 @@ class _Reading:
         self._ordinal = 0
         self._read = 0  # records, with those that can't be used
         self._gaps_noted = False
-        self._plain_table: np.ndarray | None = None
+        self._plain_table: bytes | None = None
 
     def batches(self) -> Iterator[SequenceBatch]:
         for block, found in self._looked_through():

@@ -4,17 +4,34 @@ What is: headers without a name, with blanks in unusual places or other characte
 that the table of residues doesn't give a code for, blanks among them. The numpy of ``fasta`` and ``fastq`` reads any.
 """
 
+from functools import cache
+
 import numpy as np
 from seqloom.core.classes import NamedTuple
 from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import (
+    BYTE_LANES,
+    LOOKUP_ENTRIES,
+    greater_lanes,
+    load,
+    lookup,
+    lookup_tables,
+    lowest_bit,
+    maximum,
+    splat,
+    store,
+)
 from seqloom.core.records import Ragged
 from seqloom.core.text_rows import TextRows
 
 _NEWLINE, _FASTA, _FASTQ, _PLUS, _BLANK, _ASCII = 10, ord(">"), ord("@"), ord("+"), 32, 127
 _OTHER = 255
 """What the table gives for bytes that are no plain residues."""
+_LETTERS, _LETTER = np.uint8(64), np.uint8(31)
+"""Where the 32 bytes begin among which upper-case letters are, and the last of these when counted from there."""
 _LINES = 4
 """Of a record of FASTQ."""
+_LANES = np.uint64(BYTE_LANES)
 _ONE = np.uint64(1)
 _WRONG = np.uint64(2**64 - 1)
 
@@ -40,6 +57,34 @@ class PlainRecords(NamedTuple):
     taken: int
 
 
+@cache
+def _tables(codes: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """u8[256]: a code for each byte, and those of ``_LETTERS`` and on as ``lookup`` takes them."""
+    table = np.frombuffer(codes, np.uint8)
+    return table, lookup_tables(table[None, _LETTERS : _LETTERS + LOOKUP_ENTRIES])
+
+
+@inline
+def _residues(raw, at, size, table, letters, codes, residues):
+    """Codes of what stands from ``at`` on up to the first byte that is no plain residue; where that is, and how many
+    there are in ``codes`` then."""
+    while at + _LANES <= size:
+        letter = load(raw, at, BYTE_LANES) ^ splat(_LETTERS, BYTE_LANES)
+        code = lookup(letters, 0, letter)
+        store(codes, residues, code)
+        others = greater_lanes(maximum(code, letter), splat(_LETTER, BYTE_LANES))
+        count = lowest_bit(others) if others else _LANES
+        residues += count
+        at += count
+        if others:
+            break
+    while at < size and table[raw[at]] != _OTHER:
+        codes[residues] = table[raw[at]]
+        residues += _ONE
+        at += _ONE
+    return at, residues
+
+
 @inline
 def _words(raw, at, size, names, named, descriptions, described):
     """Copy what a header from ``at`` on says; where the header ends, ``_WRONG`` where it isn't plain, and how much is
@@ -63,9 +108,9 @@ def _words(raw, at, size, names, named, descriptions, described):
 
 
 @kernel
-def _take_fasta(raw, at_line_start, table, codes, names, descriptions, name_ends, description_ends, starts, lines,
+def _take_fasta(raw, at_line_start, table, letters, codes, names, descriptions, name_ends, description_ends, starts, lines,
                 sizes):
-    """Fill all arrays but the first and ``table``, u8[256].
+    """Fill all arrays but the first and those of ``_tables``.
 
     sizes: i8[4], of codes and records, line ends and bytes; −1 first where something isn't plain.
     """
@@ -81,14 +126,7 @@ def _take_fasta(raw, at_line_start, table, codes, names, descriptions, name_ends
             name_ends[records], description_ends[records] = named, described
             records += _ONE
         else:
-            code = table[raw[at]]
-            while code != _OTHER:
-                codes[residues] = code
-                residues += _ONE
-                at += _ONE
-                if at == size:
-                    break
-                code = table[raw[at]]
+            at, residues = _residues(raw, at, size, table, letters, codes, residues)
         if at < size:
             if raw[at] != _NEWLINE:
                 return
@@ -99,7 +137,7 @@ def _take_fasta(raw, at_line_start, table, codes, names, descriptions, name_ends
 
 
 @kernel
-def _take_fastq(raw, table, codes, names, descriptions, name_ends, description_ends, starts, lines, sizes):
+def _take_fastq(raw, table, letters, codes, names, descriptions, name_ends, description_ends, starts, lines, sizes):
     """As ``_take_fasta``, with whole records alone."""
     size = np.uint64(len(raw))
     at = residues = named = described = records = newlines = np.uint64(0)
@@ -114,10 +152,7 @@ def _take_fastq(raw, table, codes, names, descriptions, name_ends, description_e
                 return
             at += _ONE
         first = residues
-        while at < size and table[raw[at]] != _OTHER:
-            codes[residues] = table[raw[at]]
-            residues += _ONE
-            at += _ONE
+        at, residues = _residues(raw, at, size, table, letters, codes, residues)
         count = residues - first
         if at == _WRONG or (at < size and (raw[at] != _NEWLINE or count == 0)):
             return
@@ -154,19 +189,19 @@ def line_ends(block: bytes) -> int:
     return int(_count(np.frombuffer(block, np.uint8), _NEWLINE))
 
 
-def plain_fasta(block: bytes, at_line_start: bool, table: np.ndarray) -> PlainRecords | None:
-    """The records of a block of FASTA, None where something isn't plain; ``table``: u8[256], codes of residues."""
+def plain_fasta(block: bytes, at_line_start: bool, codes: bytes) -> PlainRecords | None:
+    """The records of a block of FASTA, None where something isn't plain."""
     raw = np.frombuffer(block, np.uint8)
     room = _Room(len(block), int(_count(raw, _FASTA)))
-    _take_fasta(raw, at_line_start, table, *room.arrays)
+    _take_fasta(raw, at_line_start, *_tables(codes), *room.arrays)
     return room.records()
 
 
-def plain_fastq(block: bytes, table: np.ndarray) -> PlainRecords | None:
+def plain_fastq(block: bytes, codes: bytes) -> PlainRecords | None:
     """The whole records that a block of FASTQ begins with, None where something in them isn't plain."""
     raw = np.frombuffer(block, np.uint8)
     room = _Room(len(block), int(_count(raw, _NEWLINE)) // _LINES)
-    _take_fastq(raw, table, *room.arrays)
+    _take_fastq(raw, *_tables(codes), *room.arrays)
     return room.records()
 
 
