@@ -90,7 +90,7 @@ def seeds_of_queries(context: Context, starts: np.ndarray, strands: Sequence[Str
     both = [(numbers, places, np.int64(strand.frame < 0)) for strand, (numbers, places) in zip(strands, found)]
     for numbers, _, backward in both:
         _count(numbers, backward, bounds)
-    np.cumsum(bounds, out=bounds)
+    bounds = np.cumsum(bounds)  # in place it would keep the interpreter
     gathered, free, count = np.empty(bounds[-1], np.int64), bounds[:-1].copy(), int(bounds[-1])
     for numbers, places, backward in both:
         _gather(numbers, places, backward, free, gathered)

@@ -354,8 +354,9 @@ def _there(absent: np.ndarray | None) -> Any:
 
 def place_in_run(keys: np.ndarray) -> np.ndarray:
     """i8[n]: how many of equal keys, which stand side by side, there are up to each, from 1."""
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    return np.arange(1, len(keys) + 1) - np.repeat(first, np.diff(first, append=len(keys)))
+    begins = np.diff(keys, prepend=-1) != 0
+    before = np.flatnonzero(begins)[np.cumsum(begins) - 1]  # np.repeat would keep the interpreter
+    return np.arange(1, len(keys) + 1) - before
 
 
 def rounded(values: np.ndarray, decimals: int) -> np.ndarray:

@@ -29,7 +29,7 @@ BLOCK = 1 << 18
 """Bytes that are looked at in one go, so many that they and what is made of them stay in the cache of the processor;
 fewer, but no fewer than ``SMALL_BLOCK``, for small batches."""
 SMALL_BLOCK = 1 << 16
-SHARED_BLOCK, _OF_BATCH = 1 << 22, 8
+SHARED_BLOCK, _OF_BATCH = 3 << 20, 8
 """The same for several threads, which wait for each other less often with larger ones: such a part of a batch."""
 LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
@@ -37,7 +37,7 @@ LONGEST_HEADER = 64 << 20
 CONTROL = bytes(range(33))
 """What ends a name in a header: blanks and control characters, as in BLAST."""
 _BLANK = b"\n \t"
-_NEWLINE, _HEADER, _GAP = 10, ord(">"), ord("-")
+_NEWLINE, _RETURN, _HEADER, _GAP = 10, 13, ord(">"), ord("-")
 LOWER = ord("a")
 """Bytes from here on are lower case, where they are letters."""
 _COMMENTS = b";#!"
@@ -467,11 +467,20 @@ def _between(places: np.ndarray, begin: np.ndarray, stop: np.ndarray) -> np.ndar
 def with_line_feeds(block: bytes, last: bool) -> tuple[bytes, bytes]:
     """``block`` with a line feed for each line end, of Unix, Windows or old Macs; and what must wait for more bytes."""
     tail = b""
-    if b"\r" in block:
+    if _holds(block, _RETURN):
         if not last and block.endswith(b"\r"):
             block, tail = block[:-1], b"\r"  # a line feed may follow
         block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return block, tail
+
+
+def _holds(block: bytes, byte: int) -> bool:
+    """Whether that byte is in a block."""
+    if len(block) <= BLOCK:
+        return byte in block
+    from .plain_records_cpu import count_of
+
+    return count_of(block, byte) > 0
 
 
 def _clear_lines(raw: np.ndarray, starts: np.ndarray, newlines: np.ndarray) -> None:

@@ -226,9 +226,9 @@ def _end_of_records(block: bytes) -> int:
     if len(block) < fasta.SMALL_BLOCK:
         lines = block.count(b"\n")
     else:
-        from .plain_records_cpu import line_ends
+        from .plain_records_cpu import count_of
 
-        lines = line_ends(block)
+        lines = count_of(block, _NEWLINE)
     end = len(block)
     for _ in range(lines % 4 + 1):
         end = block.rfind(b"\n", 0, end)

@@ -68,7 +68,7 @@ def _tables(codes: bytes) -> tuple[np.ndarray, np.ndarray]:
 def _residues(raw, at, size, table, letters, codes, residues):
     """Codes of what stands from ``at`` on up to the first byte that is no plain residue; where that is, and how many
     there are in ``codes`` then."""
-    while at + _LANES <= size:
+    while size >= _LANES and at <= size - _LANES:
         letter = load(raw, at, BYTE_LANES) ^ splat(_LETTERS, BYTE_LANES)
         code = lookup(letters, 0, letter)
         store(codes, residues, code)
@@ -108,8 +108,8 @@ def _words(raw, at, size, names, named, descriptions, described):
 
 
 @kernel
-def _take_fasta(raw, at_line_start, table, letters, codes, names, descriptions, name_ends, description_ends, starts, lines,
-                sizes):
+def _take_fasta(raw, at_line_start, table, letters, codes, names, descriptions, name_ends, description_ends, starts,
+                lines, sizes):
     """Fill all arrays but the first and those of ``_tables``.
 
     sizes: i8[4], of codes and records, line ends and bytes; −1 first where something isn't plain.
@@ -123,8 +123,8 @@ def _take_fasta(raw, at_line_start, table, letters, codes, names, descriptions, 
             at, named, described = _words(raw, at + _ONE, size, names, named, descriptions, described)
             if at == _WRONG:
                 return
-            name_ends[records], description_ends[records] = named, described
             records += _ONE
+            name_ends[records], description_ends[records] = named, described
         else:
             at, residues = _residues(raw, at, size, table, letters, codes, residues)
         if at < size:
@@ -168,8 +168,8 @@ def _take_fastq(raw, table, letters, codes, names, descriptions, name_ends, desc
         if within or not plain:
             return
         starts[records], lines[records] = first, newlines
-        name_ends[records], description_ends[records] = named, described
         records += _ONE
+        name_ends[records], description_ends[records] = named, described
         newlines += np.uint64(4)
         at = end
     sizes[0], sizes[1], sizes[2], sizes[3] = residues, records, newlines, at
@@ -184,9 +184,9 @@ def _count(raw, byte):
     return count
 
 
-def line_ends(block: bytes) -> int:
-    """How many lines end in a block."""
-    return int(_count(np.frombuffer(block, np.uint8), _NEWLINE))
+def count_of(block: bytes, byte: int) -> int:
+    """How often that byte is in a block; other threads have the interpreter meanwhile, as they haven't by ``in``."""
+    return int(_count(np.frombuffer(block, np.uint8), byte))
 
 
 def plain_fasta(block: bytes, at_line_start: bool, codes: bytes) -> PlainRecords | None:
@@ -208,14 +208,15 @@ def plain_fastq(block: bytes, codes: bytes) -> PlainRecords | None:
 class _Room:
     """For what is found in a block of so many bytes with so many records at most, and one that isn't whole.
 
-    No more, as numpy asks the system for large pages for each large array, which has all threads wait.
+    No more, as numpy asks the system for large pages for each array from 4 MiB on, which has all threads wait.
     """
 
     def __init__(self, size: int, records: int) -> None:
-        most = records + 1
+        most = records + 2
         self._codes, self._names, self._descriptions = (np.empty(size + 2, np.uint8) for _ in range(3))
         self._name_ends, self._description_ends, self._starts, self._lines, self._sizes = (
             np.empty(count, np.int64) for count in (most, most, most, most, 4))
+        self._name_ends[0] = self._description_ends[0] = 0
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -227,12 +228,7 @@ class _Room:
         residues, records, newlines, taken = self._sizes.tolist()
         if residues < 0:
             return None
-        names, descriptions = (_rows(text, ends[:records]) for text, ends in (
+        names, descriptions = (TextRows(Ragged(ends[: records + 1], text[: ends[records]])) for text, ends in (
             (self._names, self._name_ends), (self._descriptions, self._description_ends)))
         return PlainRecords(self._codes[:residues], self._starts[:records], self._lines[:records], names, descriptions,
                             newlines, taken)
-
-
-def _rows(text: np.ndarray, ends: np.ndarray) -> TextRows:
-    offsets = np.append(0, ends)
-    return TextRows(Ragged(offsets, text[: offsets[-1]]))

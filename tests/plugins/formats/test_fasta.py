@@ -120,6 +120,23 @@ def test_blocks_as_plain_as_most_are_read_as_by_the_slow_reader(text, block, res
         fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SHARED_BLOCK, fasta.SAMPLE = old
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text("ACDEFGHIKLMNPQRSTVWY", max_size=200).map(str.encode), max_size=4),
+       st.integers(0, 255).filter(lambda byte: byte != ord(">")), st.integers(0, 400))
+def test_many_residues_at_a_time_are_those_of_one_after_the_other(lines, other, place):
+    """Any byte may stand anywhere in lines that are longer than a vector."""
+    table = fasta.plain_table(PROTEIN)
+    body = b"\n".join(lines)
+    body = body[:place] + bytes([other]) + body[place:]
+    found = plain_fasta(body, False, table)
+    plain = body.replace(b"\n", b"")
+    if any(table[byte] == 255 for byte in plain):
+        assert found is None
+    else:
+        assert found is not None
+        assert found.codes.tolist() == [table[byte] for byte in plain]
+
+
 @pytest.mark.parametrize(("block", "plain"), [
     (b">a\nACD\nEF\n>b of it\n\nMK\n", True), (b"ACD\n>b\nK", True), (b"\n>b\nK\n", True), (b">a", True),
     (b">\nA\n", False), (b"> a\nA\n", False), (b">a  b\nA\n", False), (b">a b \nA\n", False),

@@ -78,6 +78,17 @@ def test_what_is_plain(block, taken):
         assert found.newlines == block[:taken].count(b"\n") == 4 * len(found.names)
 
 
+@pytest.mark.parametrize("length", [1, 15, 16, 17, 31, 32, 63, 64, 65, 130])
+@pytest.mark.parametrize("header", [b"@a", b"@a x", b"@\xfc", b"@"])
+def test_reads_longer_than_a_vector(length, header):
+    residues = b"ACGTN" * 26
+    block = header + b"\n" + residues[:length] + b"\n+\n" + b"I" * length + b"\n"
+    found = plain_fastq(block, fasta.plain_table(NUCLEOTIDE))
+    assert (found is not None) == (header[1:2] == b"a")
+    if found:
+        assert found.codes.tolist() == NUCLEOTIDE.codes[list(residues[:length])].tolist()
+
+
 part = st.sampled_from([b"@a x", b"@b", b"@c", b"ACGT", b"AC", b"+", b"+a x", b"II", b"IIII", b"", b"@", b"\r"])
 
 
