@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -242,3 +243,39 @@ def in_turn(threads: int, work: Callable[[Any], Any], items: Iterable[Any], purp
         finally:
             for left in waiting:
                 left.cancel()
+
+
+def ahead(most: int, items: Iterator[Any], purpose: str) -> Iterator[Any]:
+    """``items``, of which a thread draws up to ``most`` before they are taken from here.
+
+    The thread may wait for a pipe that nobody writes to any more, so nobody waits for it.
+
+    Raises:
+        Exception: of drawing an item, behind those before it.
+    """
+    room, drawn, left = threading.Semaphore(most), SimpleQueue[tuple[Any, BaseException | None]](), threading.Event()
+
+    def draw() -> None:
+        try:
+            for item in items:
+                drawn.put((item, None))
+                room.acquire()
+                if left.is_set():
+                    break
+            drawn.put((None, StopIteration()))
+        except BaseException as error:  # whoever takes the items raises it
+            drawn.put((None, error))
+
+    threading.Thread(target=draw, name=purpose, daemon=True).start()
+    try:
+        while True:
+            item, error = drawn.get()
+            if isinstance(error, StopIteration):
+                return
+            if error:
+                raise error
+            room.release()
+            yield item
+    finally:
+        left.set()
+        room.release()

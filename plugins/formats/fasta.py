@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, PROTEIN, Alphabet
 from seqloom.core.classes import NamedTuple, dataclass
-from seqloom.core.engine.threads import concatenated, in_turn
+from seqloom.core.engine.threads import ahead, concatenated, in_turn, run_tasks
 from seqloom.core.errors import AlphabetError, InputError
 from seqloom.core.joined import Joined
 from seqloom.core.stages import Intervals, OnBad, Reader, SequenceBatch
@@ -31,6 +31,8 @@ fewer, but no fewer than ``SMALL_BLOCK``, for small batches."""
 SMALL_BLOCK = 1 << 16
 SHARED_BLOCK, _OF_BATCH = 3 << 20, 8
 """The same for several threads, which wait for each other less often with larger ones: such a part of a batch."""
+_AHEAD = 2
+"""Blocks for each of several threads that are looked through while a batch is put together."""
 LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
 LONGEST_HEADER = 64 << 20
@@ -65,7 +67,8 @@ def looked_through(threads: int, blocks: Iterator[Any], known: Callable[[], bool
         yield block, None
         if known():
             break
-    yield from in_turn(threads, plain, blocks, "reading")
+    found = in_turn(threads, plain, blocks, "reading")
+    yield from ahead(_AHEAD * threads, found, "blocks") if threads > 1 else found
 
 
 def begun(head: bytes) -> bytes:
@@ -366,8 +369,7 @@ class _Reading:
     def _split(self) -> SequenceBatch | None:
         """The whole records as a batch; the last one, which may go on, stays behind."""
         batch = self._batch
-        starts, lines = _counted_on(batch.starts), _counted_on(batch.lines)
-        names, descriptions = TextRows.concat(batch.names), TextRows.concat(batch.descriptions)
+        names, starts, lines, descriptions = self._joined(batch)
         cut, last = int(starts[-1]), batch.records - 1
         codes, after = batch.codes, deque[np.ndarray]()
         behind = batch.total_residues - cut
@@ -394,8 +396,14 @@ class _Reading:
 
     def _finish(self, batch: _Batch) -> SequenceBatch | None:
         """A batch of the records that can be used; None if there is none."""
-        return self._usable(batch, np.append(_counted_on(batch.starts), batch.total_residues), _counted_on(batch.lines),
-                            TextRows.concat(batch.names), TextRows.concat(batch.descriptions))
+        names, starts, lines, descriptions = self._joined(batch)
+        return self._usable(batch, np.append(starts, batch.total_residues), lines, names, descriptions)
+
+    def _joined(self, batch: _Batch) -> list[Any]:
+        """Names, starts, lines and descriptions of a batch's records."""
+        return run_tasks(self._threads, lambda task: task[0](task[1]), [
+            (TextRows.concat, batch.names), (_counted_on, batch.starts), (_counted_on, batch.lines),
+            (TextRows.concat, batch.descriptions)], "join")
 
     def _usable(self, batch: _Batch, offsets: np.ndarray, lines: np.ndarray, names: TextRows,
                 descriptions: TextRows) -> SequenceBatch | None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from seqloom.core.engine import threads as threads_of_host
 from seqloom.core.engine.threads import (
     PER_PROCESSOR,
+    ahead,
     bounded_threads,
     by_threads,
     concatenated,
@@ -169,6 +170,58 @@ def test_the_first_failure_in_turn_is_raised_and_ends_the_work(threads: int) -> 
     with pytest.raises(ValueError, match="5"):
         taken.extend(in_turn(threads, work, range(1000), "test"))
     assert max(begun) < 20
+
+
+def test_some_items_are_drawn_before_they_are_taken() -> None:
+    drawn: list[int] = []
+    enough = threading.Event()
+
+    def items() -> Iterator[int]:
+        for n in range(40):
+            drawn.append(n)
+            if n == 3:
+                enough.set()
+            yield n
+
+    found = ahead(3, items(), "test")
+    assert not drawn
+    assert next(found) == 0
+    assert enough.wait(10)
+    for n, item in enumerate(found, 1):
+        assert item == n
+        assert len(drawn) <= n + 1 + 4
+    assert len(drawn) == 40
+
+
+def test_a_failure_comes_behind_the_items_before_it() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise ValueError("third")
+
+    taken: list[int] = []
+    with pytest.raises(ValueError, match="third"):
+        taken.extend(ahead(5, items(), "test"))
+    assert taken == [1, 2]
+
+
+def test_nobody_draws_items_that_nobody_takes() -> None:
+    drawn: list[int] = []
+    ended = threading.Event()
+
+    def items() -> Iterator[int]:
+        try:
+            for n in range(1000):
+                drawn.append(n)
+                yield n
+        finally:
+            ended.set()
+
+    found = ahead(2, items(), "test")
+    assert next(found) == 0
+    found.close()
+    assert ended.wait(10)
+    assert len(drawn) <= 5
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=6), st.integers(1, 3))
