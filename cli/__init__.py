@@ -14,6 +14,8 @@ from .standby import INTERRUPTED
 
 leave: Callable[[int], NoReturn] = os._exit
 """Ends the process when a command line has been carried out."""
+alone = False
+"""Whether this process is there for one command line, and ends with it."""
 
 
 def run() -> None:
@@ -33,6 +35,8 @@ def run() -> None:
 
 def carry_out() -> None:
     """Carry out the command line in this process and exit with its status."""
+    global alone
+    alone = True
     try:
         from .streams import set_up
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seqloom import cli
 from seqloom.core import output_files
 from seqloom.core.errors import UsageError
 
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 def carry_out(pipeline: "Pipeline", own: "Sequence[tuple[OptionInfo, Any]]", values: dict[str, Any]) -> None:
     """Carry out a search with the pipeline's own options that were typed, and the other values of the command line."""
     from seqloom.core.engine.heap import keep_freed_memory
+    from seqloom.storage.duck.database_file import leave_open
 
     keep_freed_memory()
+    if cli.alone:
+        leave_open()
     values["query"] = _queries(values)
     arguments = _arguments(pipeline, values)
     options = {info.name: info.parse(value) for info, value in own}

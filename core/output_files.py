@@ -22,6 +22,8 @@ from .errors import StoreError, UsageError
 ENCODING, UNDECODED = "utf-8", "surrogateescape"
 """Of all text that is written, whatever the locale says; bytes of file names that are no text come out as they were."""
 _BUFFER = 1 << 18
+_SENT_AT_ONCE = 8 << 20
+"""Bytes of a file that go to the disk together before it is whole."""
 _DUCKDB, _HEAD = b"DUCK", 20
 _MINE = r"/proc/(\d+)/(?:task/\d+/)?fd/(\d+)"
 
@@ -186,6 +188,24 @@ class NamedFile(io.FileIO):
             raise StoreError(_explained(error, self.label)) from error
 
 
+class _OnItsWay(NamedFile):
+    """The file of a place, which begins to go to the disk while it is written: its end waits for less of it then."""
+
+    def __init__(self, file: int, label: str) -> None:
+        super().__init__(file, label)
+        self._written = self._sent = 0
+
+    def write(self, data: Any) -> int:
+        count = super().write(data)
+        self._written += count
+        if self._written - self._sent >= _SENT_AT_ONCE and hasattr(os, "posix_fadvise"):
+            # Pages that have been written to are sent to the disk, and stay in memory.
+            with suppress(OSError):
+                os.posix_fadvise(self.fileno(), self._sent, self._written - self._sent, os.POSIX_FADV_DONTNEED)
+            self._sent = self._written
+        return count
+
+
 def explained(error: OSError) -> str:
     """An operating system's error as a line for people: what file, what is wrong, what to do."""
     return _explained(error, os.fsdecode(error.filename) if error.filename else "")
@@ -213,7 +233,7 @@ class _Place:
                 number = self._hidden()
         except OSError as error:
             raise StoreError(_explained(error, self.label)) from error
-        self.raw = NamedFile(number, self.label)
+        self.raw = _OnItsWay(number, self.label)
 
     def _nameless(self) -> int | None:
         """A file without a name, which is gone when its process is; None where the file system has no such files."""

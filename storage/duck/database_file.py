@@ -38,6 +38,19 @@ _open_here: set[str] = set()
 """Files that this process has open: a handle of our own on one, when closed, would drop DuckDB's lock on it."""
 
 
+_left: "list[duckdb.DuckDBPyConnection] | None" = None
+"""Connections of files that were read and stay open until the process ends, where ``leave_open`` was called."""
+
+
+def leave_open() -> None:
+    """Have files that are only read stay open until the process ends, which is when its command has been carried out.
+
+    To close one DuckDB has the C library look through all memory for what the system can have back: 0.02 s and more.
+    """
+    global _left
+    _left = []
+
+
 def is_database(path: "str | Path") -> bool:
     """Whether ``path`` is a DuckDB file, of whatever content."""
     if os.path.realpath(path) in _open_here:
@@ -116,7 +129,10 @@ class DatabaseFile:
 
     def close(self) -> None:
         """Release the file. May be called more than once."""
-        if self._opened is not None:
+        if self._opened is not None and self.read_only and _left is not None:
+            _left.append(self._opened)
+            self._opened = None
+        elif self._opened is not None:
             self._opened.close()
             _open_here.discard(self._real)
         self._open = partial(_closed, self.path)

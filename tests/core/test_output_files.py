@@ -4,6 +4,7 @@ import errno
 import fcntl
 import gzip
 import os
+import random
 import signal
 import stat
 import subprocess
@@ -26,6 +27,25 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "hidden":
         monkeypatch.setattr(output_files._Place, "_nameless", lambda self: None)
     return request.param
+
+
+def test_large_files_begin_to_go_to_the_disk_before_they_are_whole(tmp_path: Path,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[int, int]] = []
+    advise = os.posix_fadvise
+
+    def noted(file: int, first: int, size: int, advice: int) -> None:
+        sent.append((first, size))
+        advise(file, first, size, advice)
+
+    monkeypatch.setattr(os, "posix_fadvise", noted)
+    data = random.Random(1).randbytes(1 << 20)
+    with output_files.binary(tmp_path / "out") as stream:
+        for _ in range(20):
+            stream.write(data)
+    assert (tmp_path / "out").read_bytes() == 20 * data
+    assert [first for first, _ in sent] == [sum(size for _, size in sent[:n]) for n in range(len(sent))]
+    assert sum(size for _, size in sent) == 16 << 20
 
 
 def test_a_file_appears_only_when_whole(tmp_path: Path, way: str) -> None:
