@@ -112,7 +112,7 @@ class Engine:
         progress: told of the cells (query residues × target residues) that are done, and of the units that are
             kept. Set its cancellation to stop after the units in flight; ``run`` then raises ``Cancelled``.
         executor: makes what carries out units; threads of this process when left out.
-        more: gives further portions of queries, each when the one before is done.
+        more: gives further portions of queries, each when it has been read.
         targets: reads what maskers search.
 
     Attributes:

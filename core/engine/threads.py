@@ -257,13 +257,9 @@ def ahead(most: int, items: Iterator[Any], purpose: str) -> Iterator[Any]:
 
     def draw() -> None:
         try:
-            for item in items:
-                drawn.put((item, None))
-                room.acquire()
-                if left.is_set():
-                    break
-            drawn.put((None, StopIteration()))
-        except BaseException as error:  # whoever takes the items raises it
+            while room.acquire() and not left.is_set():
+                drawn.put((next(items), None))
+        except BaseException as error:  # whoever takes the items raises it, but for the end of them
             drawn.put((None, error))
 
     threading.Thread(target=draw, name=purpose, daemon=True).start()
