@@ -9,13 +9,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
-from . import standby
+from . import process, standby
 from .standby import INTERRUPTED
 
 leave: Callable[[int], NoReturn] = os._exit
 """Ends the process when a command line has been carried out."""
-alone = False
-"""Whether this process is there for one command line, and ends with it."""
 
 
 def run() -> None:
@@ -35,8 +33,7 @@ def run() -> None:
 
 def carry_out() -> None:
     """Carry out the command line in this process and exit with its status."""
-    global alone
-    alone = True
+    process.alone = True
     try:
         from .streams import set_up
 

@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqloom import cli
 from seqloom.core import output_files
 from seqloom.core.errors import UsageError
 
-from . import aliases, colour
+from . import aliases, colour, process
 from .delivery import deliveries
 from .output import is_terminal, opened, say
 from .plugs import registry
@@ -32,7 +31,7 @@ def carry_out(pipeline: "Pipeline", own: "Sequence[tuple[OptionInfo, Any]]", val
     from seqloom.storage.duck.database_file import leave_open
 
     keep_freed_memory()
-    if cli.alone:
+    if process.alone:
         leave_open()
     values["query"] = _queries(values)
     arguments = _arguments(pipeline, values)

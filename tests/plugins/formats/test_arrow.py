@@ -156,7 +156,7 @@ def test_a_full_disk_leaves_what_was_there(folder: Path, tmp_path: Path, monkeyp
     out = tmp_path / "out" / "hits"
     out.parent.mkdir()
     out.write_text("before")
-    monkeypatch.setattr("seqloom.core.output_files.NamedFile", FullFile)
+    monkeypatch.setattr("seqloom.core.output_files._OnItsWay", FullFile)
     with pytest.raises(StoreError, match="hits can't be written"):
         search_of("blastp", folder, store=False, outputs=[Output(kind, lambda run: run.write(out, kind))])
     assert [path.name for path in out.parent.iterdir()] == ["hits"] and out.read_text() == "before"
