@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import DamagedError, InputError, LockedError, SchemaError, StoreError
 from seqloom.core.sequences import SequenceBatch
-from seqloom.storage.duck import durable
+from seqloom.storage.duck import database_file, durable
 from seqloom.storage.duck.connection import connect
 from seqloom.storage.duck.database_file import is_database
 from seqloom.storage.sequences import check as database_check
@@ -576,3 +576,23 @@ def test_sequences_are_found_by_their_accessions(tmp_path):
         assert message(lambda: database.ordinals(["Q2"]), InputError) == (
             f"{tmp_path}/d.duckdb: 'Q2' may be tr|Q2.1|X or tr|Q2.2|Y; give the whole name")
         assert database.find(["P53508"]) == {}
+
+
+def test_a_file_that_was_read_may_stay_open_until_the_process_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(database_file, "_left", None)
+    path = tmp_path / "left.duckdb"
+    sequences = batch(PROTEIN, ["MKV", "ACD"])
+    SequenceDatabase.create(path, [sequences]).close()
+    database_file.leave_open()
+    for _ in range(2):
+        with SequenceDatabase.open(path) as database:
+            assert_same(database.fetch(np.arange(2)), sequences)
+        with pytest.raises(StoreError, match="was closed"):
+            database.fetch(np.arange(2))
+        assert is_database(path)
+    left = database_file._left
+    monkeypatch.undo()
+    assert len(left) == 2
+    for connection in left:
+        connection.close()
+    database_file._open_here.discard(os.path.realpath(path))
