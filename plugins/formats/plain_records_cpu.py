@@ -70,7 +70,7 @@ def _residues(raw, at, size, table, letters, codes, residues):
     there are in ``codes`` then."""
     while size >= _LANES and at <= size - _LANES:
         letter = load(raw, at, BYTE_LANES) ^ splat(_LETTERS, BYTE_LANES)
-        code = lookup(letters, 0, letter)
+        code = lookup(letters, 0, letter & splat(_LETTER, BYTE_LANES))
         store(codes, residues, code)
         others = greater_lanes(maximum(code, letter), splat(_LETTER, BYTE_LANES))
         count = lowest_bit(others) if others else _LANES
