@@ -13,8 +13,11 @@ the best N. Results are the same wherever that limit doesn't bind.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.distinct import distinct
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Alignments, Hits, Records
 from seqloom.core.stages import Footprint, Shape, SortStage
@@ -24,8 +27,10 @@ from seqloom.plugins.common.winnow import best_of_targets
 SMALLEST_EVALUE = 1e-180
 RELATED = 250
 """Alignments of a query beside those that are expected by chance, on average."""
-BYTES_PER_ALIGNMENT, BYTES_PER_RESIDUE, MOST_BYTES = 700, 4, 2000
-"""Of an alignment with the copies that ranking makes; of its path, for each residue of a query; and of both at most."""
+BYTES_PER_ALIGNMENT, BYTES_PER_RESIDUE, MOST_BYTES = 400, 2, 1400
+"""Of an alignment before and after ranking; of its path, for each residue of a query; and of both at most."""
+AT_ONCE, BYTES_PER_COPY = 1 << 16, 800
+"""Alignments that are ranked at a time, of whole queries, and what the copies that this makes take of each."""
 
 
 class RankTargets(SortStage):
@@ -44,10 +49,21 @@ class RankTargets(SortStage):
         alignments = min(1.5 * targets, RELATED + getattr(shape.options, "evalue", 0.0))
         residues = shape.query_residues / max(1, shape.queries)
         of_each = min(BYTES_PER_ALIGNMENT + BYTES_PER_RESIDUE * residues, MOST_BYTES)
-        return Footprint(host=int(of_each * shape.queries * alignments))
+        most = shape.queries * alignments
+        return Footprint(host=int(of_each * most + BYTES_PER_COPY * min(most, AT_ONCE + alignments)))
 
     def run(self, context: Context, records: Records) -> Hits:
         assert isinstance(records, Alignments)
+        if len(records) <= AT_ONCE:
+            return self._ranked(context, records)
+        order = np.argsort(records.query, kind="stable")
+        starts = group_starts(records.query[order])
+        cuts = distinct(starts[np.searchsorted(starts, [*range(0, len(order), AT_ONCE), len(order)])])
+        return Hits.concat([self._ranked(context, records.take(order[first:last]))
+                            for first, last in pairwise(cuts.tolist())])
+
+    def _ranked(self, context: Context, records: Alignments) -> Hits:
+        """The best targets of some queries."""
         options = context.options
         alignments = records.take(self._best_first(context, records, _flat(records.evalue)))
         bounds = group_starts(alignments.query, alignments.target)

@@ -1,11 +1,16 @@
 """Ranking of targets and the order of their alignments, strands included."""
 
+from unittest import mock
+
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
+from seqloom.plugins.common import rank_reference
 from seqloom.plugins.common.rank_reference import RankTargets
 from seqloom.plugins.protein_blast.options import BlastpOptions
 
@@ -65,3 +70,25 @@ def test_ties_on_the_opposite_strand_are_counted_from_the_other_end():
     for frame, first in ((1, 10), (-1, 30)):
         rows = [{"query_span": span, "frame": frame} for span in spans]
         assert ranked(rows).alignments.query_start.tolist()[0] == first
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(0, 60), st.integers(1, 12), st.integers(1, 8))
+def test_queries_are_ranked_some_at_a_time_as_all_together(seed, count, at_once, number):
+    """Records come in the order of volumes, so that those of a query needn't stand together."""
+    generator = np.random.default_rng(seed)
+    queries = SequenceBatch.of(NUCLEOTIDE, ["ACGTG" * 20] * number)
+    context = Context(queries=queries, options=BlastpOptions(max_target_seqs=3, max_hsps=2),
+                      sorters=registry().sorters("reference"))
+    start, low = generator.integers(0, 50, count), generator.integers(0, 50, count)
+    frames = generator.choice([-1, 1], (2, count)).astype(np.int8)
+    records = Alignments({
+        "query": generator.integers(0, number, count).astype(np.int32), "target": generator.integers(0, 6, count),
+        "evalue": generator.choice([0.0, 1e-5, 1e-3], count), "score": generator.integers(40, 44, count),
+        "query_start": start, "query_end": start + generator.integers(1, 50, count), "target_start": low,
+        "target_end": low + generator.integers(1, 50, count), "query_frame": frames[0], "target_frame": frames[1]})
+    together = RankTargets().run(context, records)
+    with mock.patch.object(rank_reference, "AT_ONCE", at_once):
+        parted = RankTargets().run(context, records)
+    assert repr(parted.rows()) == repr(together.rows())
+    assert repr(parted.alignments.rows()) == repr(together.alignments.rows())
