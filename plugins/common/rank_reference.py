@@ -63,7 +63,7 @@ class RankTargets(SortStage):
                             for first, last in pairwise(cuts.tolist())])
 
     def _ranked(self, context: Context, records: Alignments) -> Hits:
-        """The best targets of some queries."""
+        """The best targets of some queries, whose records are all there."""
         options = context.options
         alignments = records.take(self._best_first(context, records, _flat(records.evalue)))
         bounds = group_starts(alignments.query, alignments.target)
