@@ -2,12 +2,13 @@
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from . import inputs
 from .core.alphabet import alphabet
 from .core.classes import NamedTuple
 from .core.engine.planning import query_batches
-from .core.engine.threads import concatenated
+from .core.engine.threads import concatenated, short_switch_interval
 from .core.errors import ResumeError
 from .core.progress import Cancellation, Progress
 from .core.sequences import SequenceBatch
@@ -36,6 +37,8 @@ FULL = 7 / 8
 """Of a portion's residues, with which it is given as it was read: to put parts of portions together is to copy them."""
 READING = 4
 """Threads that have a part in reading, at most."""
+AHEAD = 2
+"""Portions that are read before they are wanted, at most: the next one, and another while that one waits."""
 WAIT = 0.2
 """Seconds after which a cancellation is noticed at the latest."""
 
@@ -91,13 +94,17 @@ class QueryFiles(NamedTuple):
         return None if None in sizes else sum(size or 0 for size in sizes)
 
 
+_Read = tuple[SequenceBatch | None, float | None]
+"""A portion, or that there is none, and what part of the files has been read with it."""
+
+
 class QueryStream:
     """Portions of the queries of files, as the engine takes them (``Portions``).
 
     Args:
         files: what is read.
         cancellation: stops reading.
-        ahead: whether a portion is read while the one before is searched.
+        ahead: whether portions are read while those before are searched, by a thread of its own.
         threads: of the search, of which some may have a part in reading.
 
     Attributes:
@@ -116,12 +123,19 @@ class QueryStream:
         self._residues, self._queries = (max(1, size // files.batches) for size in (files.residues, files.queries))
         self._together = files.batches
         self._size = files.bytes
-        self._portions: Iterator[tuple[SequenceBatch, float | None]] = self._read()
-        self._ready: Future[tuple[SequenceBatch | None, float | None]] | None = None
-        self._ended = False
+        self._portions: Iterator[_Read] = self._read()
+        self._coming: deque[Future[_Read]] = deque()
+        self._changing, self._reading, self._ended = threading.Lock(), False, False
+
+    def begin(self) -> Self:
+        """Have the first portion read, while the caller does something else."""
+        self._ask(1)
+        return self
 
     def first(self) -> SequenceBatch | None:
-        """The first portion, or the next one, read by the thread that asks: before any is read ahead."""
+        """The first portion, or the next one, with none read behind it; by the thread that asks unless it was begun."""
+        if self._coming:
+            return self._taken(self._progress.cancellation)
         portion, self.part = next(self._portions, (None, self.part))
         return portion
 
@@ -130,43 +144,69 @@ class QueryStream:
         self._together = WIDER * self.files.batches
 
     def read_ahead(self) -> None:
-        """Have the next portion read, by a thread of its own, unless one is not to be read ahead."""
-        if self._ahead and not self._ready and not self._ended:
-            self._ready = Future()
-            # One that waits for a pipe must not keep the program from ending.
-            threading.Thread(target=self._fetch, args=[self._ready], name="queries", daemon=True).start()
+        """Have the next portions read, unless none is to be read ahead."""
+        self._ask(AHEAD)
 
     @property
     def at_hand(self) -> bool:
         """Whether the next portion has been read, and is one."""
-        ready = self._ready
+        ready = self._coming[0] if self._coming else None
         return bool(ready and ready.done() and not ready.exception() and ready.result()[0])
 
     def next(self, cancellation: Cancellation) -> SequenceBatch | None:
-        """The next portion, while the one behind it is being read; see ``Portions``."""
+        """The next portion, while those behind it are being read; see ``Portions``."""
         if self._ended:
             return None
         if not self._ahead:
             cancellation.check()
             return self.first()
         self.read_ahead()
-        assert self._ready
-        cancellation.check()
-        while not wait([self._ready], WAIT).done:
-            cancellation.check()
-        ready, self._ready, self._ended = self._ready, None, True
-        portion, self.part = ready.result()
+        portion = self._taken(cancellation)
         self._ended = portion is None
         self.read_ahead()
         return portion
 
-    def _fetch(self, ready: "Future[tuple[SequenceBatch | None, float | None]]") -> None:
-        try:
-            ready.set_result(next(self._portions, (None, 1.0)))
-        except BaseException as error:  # whoever waits for the portion raises it
-            ready.set_exception(error)
+    def _ask(self, most: int) -> None:
+        """Have so many portions on their way or at hand."""
+        if not self._ahead or self._ended:
+            return
+        with self._changing:
+            self._coming.extend(Future() for _ in range(most - len(self._coming)))
+            if not self._reading and not all(ready.done() for ready in self._coming):
+                self._reading = True
+                # One that waits for a pipe must not keep the program from ending.
+                threading.Thread(target=self._fetch, name="queries", daemon=True).start()
 
-    def _read(self) -> Iterator[tuple[SequenceBatch, float | None]]:
+    def _taken(self, cancellation: Cancellation) -> SequenceBatch | None:
+        """The portion that is to come next; waits for it."""
+        cancellation.check()
+        while not wait([self._coming[0]], WAIT).done:
+            cancellation.check()
+        with self._changing:
+            ready = self._coming.popleft()
+        self._ended = True  # if it can't be read
+        portion, self.part = ready.result()
+        self._ended = False
+        return portion
+
+    def _fetch(self) -> None:
+        """Read portions as long as some are asked for."""
+        while True:
+            with self._changing:
+                wanted = next((ready for ready in self._coming if not ready.done()), None)
+                if wanted is None:
+                    self._reading = False
+                    return
+            try:
+                with short_switch_interval():  # whoever opens a database meanwhile gives the interpreter away often
+                    portion, part = next(self._portions, (None, 1.0))
+                    if portion is not None:
+                        _ = portion.longest  # is known from now on
+                    wanted.set_result((portion, part))
+            except BaseException as error:  # whoever waits for the portion raises it
+                wanted.set_exception(error)
+
+    def _read(self) -> Iterator[_Read]:
         """Portions, and what part of the files was read with each. All but the last are whole batches of the engine's,
         or nearly so: a batch of a few queries takes about as long as a full one."""
         held: list[SequenceBatch] = []

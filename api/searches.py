@@ -160,13 +160,14 @@ class Ready(NamedTuple):
 def ready_search(asked: Asked, progress: Progress) -> Iterator[Ready]:
     """What a search needs, read and opened; closed again at the end."""
     plan, use = asked.plan, asked.use
-    loaded, stream = read_queries(plan, asked.queries, asked.on_bad, use, asked.budget, progress, asked.cluster)
+    begun = begun_queries(plan, asked.queries, asked.on_bad, use, asked.budget, progress, asked.cluster)
     kept = [kept_stream(database, plan.family.target) for database in asked.databases]
     reopen = partial(opened, kept, plan.family.target, asked.pick, asked.budget, use.threads)
     with reopen() as source:
         if isinstance(source, PickedSource) and source.bare:
             print(f"seqloom: {', '.join(source.bare)} has no taxonomy: sequences of just the taxids given are meant, "
                   "not of what belongs to them", file=sys.stderr)
+        loaded, stream = first_of(begun)
         check_queries(plan, loaded, source)
         searched = cut_source(source, plan.family.target_location(plan.options))
         space = space_of(searched)
@@ -206,20 +207,26 @@ def run_search(asked: Asked, ready: Ready, command: str, progress: Progress, wri
         return carry_out(engine, run_file, home, plan, ready.reopen, written, workers, stream, outputs, results)
 
 
-def read_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, budget: int | None, progress: Progress,
-                 cluster: Any) -> tuple[Queries, QueryStream | None]:
-    """The queries of a search, or the first portion of many with what reads the others.
+def begun_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, budget: int | None,
+                  progress: Progress, cluster: Any) -> "Queries | QueryStream":
+    """The queries of a search, or what has begun to read the first portion of many.
 
     Models are all read at once, and so are queries whose batches go to a cluster.
     """
     paths = files_of(queries)
     if paths is None or plan.family.query == "model" or cluster is not None:
-        return load_queries(plan.family.query, queries, on_bad, budget), None
-    stream = QueryStream(QueryFiles.of(plan.family.query, paths, on_bad, *BatchLimits.of(plan, use), use.memory,
-                                       use.threads), progress.cancellation, not use.in_turn, use.threads)
-    first = stream.first()
+        return load_queries(plan.family.query, queries, on_bad, budget)
+    return QueryStream(QueryFiles.of(plan.family.query, paths, on_bad, *BatchLimits.of(plan, use), use.memory,
+                                     use.threads), progress.cancellation, not use.in_turn, use.threads).begin()
+
+
+def first_of(begun: "Queries | QueryStream") -> tuple[Queries, QueryStream | None]:
+    """The queries, or the first portion of many with what reads the others."""
+    if not isinstance(begun, QueryStream):
+        return begun, None
+    first = begun.first()
     assert first is not None
-    return first, stream if stream.more else None
+    return first, begun if begun.more else None
 
 
 def residues_of(loaded: Queries, stream: QueryStream | None) -> int:

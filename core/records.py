@@ -23,6 +23,8 @@ INSERT, DELETE, MATCH, MISMATCH = 1, 2, 7, 8
 _DTYPES = {"i1": np.int8, "i4": np.int32, "i8": np.int64, "f4": np.float32, "f8": np.float64, "bool": np.bool_,
            "str": np.object_, "path": np.uint32}
 COLUMN_TYPES = tuple(_DTYPES)
+MANY_ROWS = 1 << 15
+"""Rows from which on a kernel copies them, which has to be loaded."""
 
 
 @dataclass(frozen=True)
@@ -103,17 +105,15 @@ class Ragged:
             return self.between(index[0], index[-1] + 1)
         if self.width:
             return Ragged.even(self.values[self.offsets[0] : self.offsets[-1]].reshape(-1, self.width)[index])
-        if 2 * len(index) > len(self) and (np.diff(index) > 0).all():  # some are left out: no places need be found
-            kept = np.zeros(len(self), np.bool_)
-            kept[index] = True
-            lengths = np.diff(self.offsets)
-            values = self.values[self.offsets[0] : self.offsets[-1]][np.repeat(kept, lengths)]
-            return Ragged(np.append(0, np.cumsum(lengths[kept])), values)
-        lengths = (self.offsets[1:] - self.offsets[:-1])[index]
+        starts = self.offsets[:-1][index]
+        lengths = self.offsets[1:][index] - starts
         offsets = np.zeros(len(index) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        source = np.repeat(self.offsets[:-1][index] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Ragged(offsets, self.values[source])
+        if len(index) >= MANY_ROWS and self.values.dtype != object:
+            from .ragged_cpu import copied_rows
+
+            return Ragged(offsets, copied_rows(self.values, starts, offsets))
+        return Ragged(offsets, self.values[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])])
 
     @classmethod
     def concat(cls, parts: Sequence["Ragged"]) -> "Ragged":

@@ -350,10 +350,20 @@ class ModelBatch:
     def __len__(self) -> int:
         return len(self.models)
 
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """i8[k+1], positions of all models before each, and of all."""
+        return offsets_of(self.lengths)
+
+    @cached_property
+    def longest(self) -> int:
+        """Positions of the longest model."""
+        return int(self.lengths.max(initial=0))
+
     @property
     def total_residues(self) -> int:
         """Positions of all models together."""
-        return int(self.lengths.sum())
+        return int(self.offsets[-1])
 
     @property
     def nbytes(self) -> int:

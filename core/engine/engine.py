@@ -60,13 +60,13 @@ class Portions(Protocol):
         """
 
 
-PORTIONS_AT_ONCE = 4
-"""Portions of queries in memory: one is read, one waits and one is written while one is searched."""
+PORTIONS_AT_ONCE = 5
+"""Portions of queries in memory: one is read, two wait and one is written while one is searched."""
 StartExecutor = Callable[[UnitPlan], AbstractContextManager[Executor]]
 """Makes the executor for a plan of units; the engine enters it."""
 WAIT = 0.2
 """Seconds after which a cancellation is noticed at the latest."""
-LOOK = 0.01
+LOOK = 0.004
 """Seconds after which it is noticed that the next queries have been read."""
 
 

@@ -266,7 +266,7 @@ class Planner:
         return Shape(
             queries=max(b - a for a, b in batches),
             query_residues=max(self._residues(b) for b in batches),
-            longest_query=int(self.queries.lengths.max()),
+            longest_query=self.queries.longest,
             targets=max(v.sequences for v in volumes),
             target_residues=max(v.total_residues for v in volumes),
             longest_target=max(v.longest for v in volumes),
@@ -278,7 +278,8 @@ class Planner:
         )
 
     def _residues(self, batch: tuple[int, int]) -> int:
-        return int(self.queries.lengths[batch[0] - self._first : batch[1] - self._first].sum())
+        before, after = self.queries.offsets[[batch[0] - self._first, batch[1] - self._first]].tolist()
+        return int(after - before)
 
     def _batches(self, residues: int) -> list[tuple[int, int]]:
         """All queries in batches of at most so many residues."""
@@ -434,7 +435,7 @@ def first_weights(plan: Plan) -> dict[str, float]:
 
 def query_batches(queries: Queries, most: int, residues: int) -> list[tuple[int, int]]:
     """Queries cut into batches of at most ``most`` queries and ``residues`` residues (one query at least), in order."""
-    ends = np.cumsum(queries.lengths, dtype=np.int64)
+    ends = queries.offsets[1:]
     batches: list[tuple[int, int]] = []
     first = before = 0
     while first < len(queries):

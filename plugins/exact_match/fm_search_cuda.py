@@ -5,6 +5,7 @@ for device functions.
 """
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -148,6 +149,7 @@ class _Kept:
 
 _kept: list[_Kept] = []  # the last used last
 _changing = threading.Lock()  # held by whoever changes the list: devices work at the same time
+_sending = defaultdict[int, threading.Lock](threading.Lock)  # by device: held by whoever sends it a part
 
 
 def free_memory() -> int:
@@ -229,29 +231,41 @@ def tables_there(part: IndexPart, layout: Layout, device: int, room: int, thread
         room: bytes for all parts on the device.
         threads: of the host, that copy.
     """
-    size = part_bytes(part, layout)
-    with _changing:
-        found = next((kept for kept in _kept if kept.holds(part, layout, device)), None)
-        if found is not None:
-            _kept.remove(found)
-        _kept[:] = [kept for kept in _kept if kept.users or kept.blocks() is not None]
-        for kept in [kept for kept in _kept if kept.device == device and not kept.users]:
-            if sum(other.size for other in _kept if other.device == device) + size <= room:
-                break
-            _kept.remove(kept)
-        if found is not None:
-            found.users += 1
-            _kept.append(found)
+    found = _taken(part, layout, device)
     if found is None:
-        # Two that need it at the same time send it twice, and the one that comes second keeps its own to the end.
-        found = _Kept(ref(part.fm.blocks), layout, device, _sent_tables(part, layout, threads), size, 1)
-        with _changing:
-            _kept.append(found)
+        with _sending[device]:  # of units that want it at the same time one sends it
+            found = _taken(part, layout, device) or _sent_for(part, layout, device, room, threads)
     try:
         yield found.tables
     finally:
         with _changing:
             found.users -= 1
+
+
+def _taken(part: IndexPart, layout: Layout, device: int) -> _Kept | None:
+    """A part that is on a device, for one user more."""
+    with _changing:
+        found = next((kept for kept in _kept if kept.holds(part, layout, device)), None)
+        if found is not None:
+            _kept.remove(found)
+            _kept.append(found)
+            found.users += 1
+        return found
+
+
+def _sent_for(part: IndexPart, layout: Layout, device: int, room: int, threads: int) -> _Kept:
+    """A part that is sent to the device at work, for one user, when others have left that it has no room beside."""
+    size = part_bytes(part, layout)
+    with _changing:
+        _kept[:] = [kept for kept in _kept if kept.users or kept.blocks() is not None]
+        for kept in [kept for kept in _kept if kept.device == device and not kept.users]:
+            if sum(other.size for other in _kept if other.device == device) + size <= room:
+                break
+            _kept.remove(kept)
+    found = _Kept(ref(part.fm.blocks), layout, device, _sent_tables(part, layout, threads), size, 1)
+    with _changing:
+        _kept.append(found)
+    return found
 
 
 def _sent_tables(part: IndexPart, layout: Layout, threads: int) -> DeviceTables:

@@ -146,12 +146,15 @@ def best_split(work: Work, costs: Costs) -> Split:
     parts.
 
     Either order gains from fewer parts of the queries while those of the index stay as they are; but where several
-    devices share the queries, each had better have as many parts as the others. All else is tried.
+    devices share the queries, each had better have as many parts as the others. An index that one device has room for
+    beside all queries stays whole: every part would take as long again to meet as many queries. All else is tried.
 
     Raises:
         BudgetError: not even the smallest parts fit the memory.
     """
     most = max(1, min(_MOST_PARTS, work.index // max(1, work.least_index)))
+    if work.devices == 1 and work.index + work.queries <= work.memory:
+        most = 1
     index_parts = np.arange(1, most + 1)
     room = work.memory - _taken(work, index_parts)
     fit = (room > 0) & (work.largest_part(room) >= min(work.least_queries, work.queries))

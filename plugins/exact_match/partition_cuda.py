@@ -11,8 +11,10 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import Any
 
@@ -67,14 +69,20 @@ class Lane:
         self.threads = threads
         self.work: Any = 0 if SIMULATED else cuda.stream()
         self.bus: Any = 0 if SIMULATED else cuda.stream()
-        self._arrays: dict[tuple[str, int], Any] = {}
+        self._arrays: dict[tuple[str, int, np.dtype], Any] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Of its arrays."""
+        return sum(int(array.nbytes) for array in self._arrays.values())
 
     def array(self, name: str, count: int, dtype: Any, slot: int = 0) -> Any:
         """A device array for ``count`` items at least, the one that was there before if it is large enough."""
-        array = self._arrays.get((name, slot))
+        key = name, slot, np.dtype(dtype)
+        array = self._arrays.get(key)
         if array is None or len(array) < count:
-            self._arrays.pop((name, slot), None)
-            self._arrays[name, slot] = array = cuda.device_array(max(1, count), dtype)
+            self._arrays.pop(key, None)
+            self._arrays[key] = array = cuda.device_array(max(1, count), dtype)
         return array
 
     def table(self, name: str, rows: int) -> Any:
@@ -232,6 +240,13 @@ class Partition:
         kind = self._search, tuple(item.dtype if isinstance(item, np.ndarray) else type(item) for item in part.fm)
         if SIMULATED or kind in _compiled or not self._context.targets.total_residues:
             return
+        with _warming:
+            if kind not in _compiled:
+                self._try(part)
+                _compiled.add(kind)
+
+    def _try(self, part: IndexPart) -> None:
+        """Look up a stretch of the text."""
         # What is in the text is found, and a stretch of it has few rows, of which a short word would have millions.
         stretch = self._context.targets.stretch(0, min(_WARMING, self._context.targets.total_residues))
         one = SequenceBatch(NUCLEOTIDE, stretch, np.array([0, len(stretch)]), np.zeros(1, np.int64))
@@ -239,7 +254,6 @@ class Partition:
         search = self._search(context, [strand_of(one, 1, False)],
                               self.room._replace(rows=min(self.room.rows, _WARMING_ROWS)))
         everywhere(lambda device: list(_looked_up(search, [(part, QueryPart(0, 0, 1))], device, self.room.memory)))
-        _compiled.add(kind)
 
     def _parts_there(self, count: int) -> int:
         """The number of parts in which an index is on the devices, one on each."""
@@ -317,6 +331,11 @@ class _Made:
 _WARMING, _WARMING_ROWS = 40, 1 << 16  # residues that are looked up to have kernels loaded, and room for their rows
 _AT_ONCE = 1 << 26  # bytes of queries up to which nothing is gained by cutting what fits one device
 _compiled: set[Any] = set()
+_warming = threading.Lock()  # held by whoever has kernels loaded
+_SHARE_KEPT = 64
+"""Part of a device's memory that arrays of a lane may be which stays."""
+_idle = defaultdict[int, list[Lane]](list)  # lanes by device
+_idle_lock = threading.Lock()
 
 
 def room_of(context: Context, row_bytes: int) -> Room:
@@ -343,20 +362,33 @@ def _looked_up(search: PartSearch, pairs: list[tuple[IndexPart, QueryPart]], dev
     Args:
         room: bytes for parts of indexes.
     """
-    lane = Lane(search.threads)
     turns = [n for n, (_, some) in enumerate(pairs) if not n or some is not pairs[n - 1][1]]  # with other queries
     coming: list[Callable[[], dict[str, Any]]] = []
     turn, sent = -1, dict[str, Any]()
-    for n, (part, some) in enumerate(pairs):
-        search.check()
-        if turn + 1 < len(turns) and turns[turn + 1] == n:
-            turn += 1
-            sent = (coming.pop() if coming else lane.begin(search.arrays(some), turn % _BUFFERS))()
-            if _BUFFERS > 1 and turn + 1 < len(turns):
-                coming.append(lane.begin(search.arrays(pairs[turns[turn + 1]][1]), (turn + 1) % _BUFFERS))
-        with devices.tables_there(part, search.layout, device, room, search.threads) as there:
-            found = search.look_up(lane, there, sent, part, some)
-        yield some, part, found
+    with _lane(device, search) as lane:
+        for n, (part, some) in enumerate(pairs):
+            search.check()
+            if turn + 1 < len(turns) and turns[turn + 1] == n:
+                turn += 1
+                sent = (coming.pop() if coming else lane.begin(search.arrays(some), turn % _BUFFERS))()
+                if _BUFFERS > 1 and turn + 1 < len(turns):
+                    coming.append(lane.begin(search.arrays(pairs[turns[turn + 1]][1]), (turn + 1) % _BUFFERS))
+            with devices.tables_there(part, search.layout, device, room, search.threads) as there:
+                found = search.look_up(lane, there, sent, part, some)
+            yield some, part, found
+
+
+@contextmanager
+def _lane(device: int, search: PartSearch) -> Iterator[Lane]:
+    """One that nobody else uses meanwhile. It stays for the next search where its arrays are a small part of the
+    memory: to ask the device for memory, or to give it back, has all others that work there wait."""
+    with _idle_lock:
+        lane = _idle[device].pop() if _idle[device] else None
+    lane = lane or Lane(search.threads)
+    yield lane
+    if _SHARE_KEPT * lane.nbytes <= search.room.memory:
+        with _idle_lock:
+            _idle[device].append(lane)
 
 
 def everywhere(work: Callable[[int], Any]) -> list[Any]:
@@ -377,6 +409,8 @@ def everywhere(work: Callable[[int], Any]) -> list[Any]:
 
 
 _measuring = threading.Lock()
+_costs: dict[tuple[str, int, str, int], Costs] = {}
+"""Of this machine, as they were asked for."""
 
 
 def machine_costs(context: Context, asked: str, what: str, query_bytes: int,
@@ -388,9 +422,12 @@ def machine_costs(context: Context, asked: str, what: str, query_bytes: int,
         query_bytes: of ``PartSearch``.
         look_up: looks up whole queries of a context by a split, with all memory.
     """
-    machine = f"{devices.device_count()} x {_device_name()}, {context.threads} threads, {what}"
+    kind = asked, context.threads, what, devices.device_count()
     with _measuring:  # units side by side would disturb one another; the first one's are kept for the others
-        return costs_for(asked, machine, lambda: _measured(context.threads, query_bytes, look_up))
+        if kind not in _costs:
+            machine = f"{devices.device_count()} x {_device_name()}, {context.threads} threads, {what}"
+            _costs[kind] = costs_for(asked, machine, lambda: _measured(context.threads, query_bytes, look_up))
+        return _costs[kind]
 
 
 def _device_name() -> str:

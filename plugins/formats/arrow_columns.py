@@ -17,6 +17,7 @@ from ...core.ports import QueryBlock, Taxon
 from ...core.records import PATH_OPS, Alignments, Column, Hits, Ragged, Records
 from ...core.text_rows import TextRows
 from .lines import owners
+from .runs_cpu import places_in_runs
 
 if TYPE_CHECKING:
     import pyarrow
@@ -90,12 +91,12 @@ class Rows:
     @property
     def rank(self) -> np.ndarray:
         """i8[n] of the row's hit among those of its query, from 1."""
-        return place_in_run(self.block.hits.query)[self.hit]
+        return places_in_runs(self.block.hits.query)[self.hit]
 
     @property
     def number(self) -> np.ndarray:
         """i8[n] of the alignment within its hit, from 1."""
-        return place_in_run(self.hit)
+        return places_in_runs(self.hit)
 
     @property
     def alignments(self) -> np.ndarray:
@@ -350,13 +351,6 @@ def _there(absent: np.ndarray | None) -> Any:
     import pyarrow
 
     return None if absent is None else pyarrow.py_buffer(np.packbits(~absent, bitorder="little"))
-
-
-def place_in_run(keys: np.ndarray) -> np.ndarray:
-    """i8[n]: how many of equal keys, which stand side by side, there are up to each, from 1."""
-    begins = np.diff(keys, prepend=-1) != 0
-    before = np.flatnonzero(begins)[np.cumsum(begins) - 1]  # np.repeat would keep the interpreter
-    return np.arange(1, len(keys) + 1) - before
 
 
 def rounded(values: np.ndarray, decimals: int) -> np.ndarray:

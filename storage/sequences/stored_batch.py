@@ -53,6 +53,8 @@ class StoredBatch(UnreadBatch):
             mapped = database.mapped(begin + first, begin + last, threads, make=True)
             if mapped is not None:
                 return mapped
+            if last - first <= BLOCK:
+                return database.residues(np.array([begin + first]), np.array([last - first]))
         return super().stretch(first, last)
 
     def packed(self) -> PackedResidues | None:

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from seqloom.core.errors import Cancelled, InputError, ResumeError, StoreError
 from seqloom.core.progress import Cancellation
 from seqloom.core.sequences import SequenceBatch
 from seqloom.outputs import Output
-from seqloom.query_stream import QueryFiles, QueryStream
+from seqloom.query_stream import AHEAD, QueryFiles, QueryStream
 from seqloom.results import Results
 from seqloom.run import Run
 from seqloom.searches import finished as finished_run
@@ -251,6 +252,41 @@ def test_portions_are_whole_batches(queries: Path, batch: int) -> None:
     assert sum(sizes) == READS and sizes[:-1] == [4 * min(30, batch // 60)] * (len(sizes) - 1)
     assert np.concatenate([portion.ordinals for portion in portions]).tolist() == list(range(READS))
     assert len(sizes) > 1 and not stream.more
+
+
+def test_some_portions_are_read_ahead(queries: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one while the caller does something else; behind it two, however long the next one isn't taken."""
+    handed: list[int] = []
+    read = QueryStream._read
+
+    def counted(self: QueryStream) -> Any:
+        for portion, part in read(self):
+            handed.append(len(portion or ()))
+            yield portion, part
+
+    def settled(count: int) -> bool:
+        deadline = time.monotonic() + 10
+        while len(handed) < count and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        return len(handed) == count
+
+    monkeypatch.setattr(QueryStream, "_read", counted)
+    stream = QueryStream(QueryFiles.of("nucleotide", [str(queries)], "error", 590, 30, None)).begin()
+    assert settled(1) and stream.first() is not None and settled(1) and not stream.at_hand
+    stream.read_ahead()
+    assert settled(1 + AHEAD) and stream.at_hand
+    assert stream.next(Cancellation()) is not None and settled(2 + AHEAD)
+
+
+def test_what_is_wrong_with_queries_is_told_once(queries: Path) -> None:
+    queries.write_text(queries.read_text() + ">wrong\nACGT!\n")
+    stream = QueryStream(QueryFiles.of("nucleotide", [str(queries)], "error", 590, 30, None)).begin()
+    with pytest.raises(InputError, match="'!'"):
+        stream.first()
+        while stream.next(Cancellation()) is not None:
+            pass
+    assert stream.next(Cancellation()) is None and not stream.at_hand
 
 
 def test_the_size_of_files_tells_how_many_queries_there_are(queries: Path, genome: str) -> None:

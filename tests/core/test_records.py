@@ -1,11 +1,13 @@
 """Record types: columns, rows, extra columns, children."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from seqloom.core import records as records_module
 from seqloom.core.records import (
     RECORD_TYPES,
     Alignments,
@@ -35,8 +37,15 @@ def hits(rows: list[tuple[int, int, int]], children: Alignments | None = None) -
     return Hits({"query": table[:, 0], "target": table[:, 1], "score": table[:, 2]}, alignments=children)
 
 
-@given(st.lists(NUMBERS, max_size=6), st.data())
-def test_ragged_rows(rows, data) -> None:
+@given(st.lists(NUMBERS, max_size=6), st.data(), st.booleans())
+def test_ragged_rows(rows, data, by_kernel) -> None:
+    """Few rows and many, which a kernel copies."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records_module, "MANY_ROWS", 0 if by_kernel else 100)
+        check_ragged_rows(rows, data)
+
+
+def check_ragged_rows(rows: list[list[int]], data: Any) -> None:
     ragged = Ragged.of(rows)
     assert [r.tolist() for r in ragged] == rows
     assert len(ragged) == len(rows)
@@ -44,6 +53,9 @@ def test_ragged_rows(rows, data) -> None:
     assert [r.tolist() for r in ragged.take(np.array(index))] == [rows[n] for n in index]
     mask = np.array([len(r) > 1 for r in rows], bool)
     assert [r.tolist() for r in ragged.take(mask)] == [r for r in rows if len(r) > 1]
+    later = rows[len(rows) // 2 :]
+    turned = ragged.between(len(rows) - len(later), len(rows)).take(np.arange(len(later))[::-1])
+    assert [r.tolist() for r in turned] == later[::-1]
     both = Ragged.concat([ragged, Ragged.of([]), ragged])
     assert [r.tolist() for r in both] == rows + rows
     assert ragged.nbytes == ragged.offsets.nbytes + 4 * sum(map(len, rows))

@@ -12,6 +12,7 @@ from seqloom.core.classes import NamedTuple
 from ....core.alphabet import PROTEIN
 from ....core.ports import QueryReport
 from ....core.records import DELETE, INSERT
+from ....core.sequences import ModelBatch
 from ...common.numbers import bit_score_text, evalue_text, percent_text, score_text
 from ..lines import Lines
 from ..midline import midline, model_rows, with_masks
@@ -129,7 +130,7 @@ def _rows(query: QueryReport, lines: Lines, row: int, similar: np.ndarray | None
     data = lines.rows
     if query.sequences is None:
         return None
-    if not hasattr(query.sequences, "offsets"):
+    if isinstance(query.sequences, ModelBatch):
         both = _scanned(query, lines, row)
     else:
         both = _of_sequences(lines, row, similar, masked)

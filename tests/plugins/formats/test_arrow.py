@@ -23,7 +23,8 @@ from seqloom.core.records import PATH_OPS, Ragged, path_text
 from seqloom.core.stages import Writer
 from seqloom.outputs import Output
 from seqloom.plugins.formats import arrow_columns
-from seqloom.plugins.formats.arrow_columns import path_texts, place_in_run, rounded
+from seqloom.plugins.formats.arrow_columns import path_texts, rounded
+from seqloom.plugins.formats.runs_cpu import places_in_runs
 from seqloom.plugins.formats.writer_arrow import ArrowFile, Parquet
 from seqloom.taxonomy import Taxids
 
@@ -214,7 +215,7 @@ def test_paths_are_written_as_one_by_one(rows: list[tuple[list[int], bool]]) -> 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 3)), max_size=9))
 def test_places_of_equal_keys(runs: list[tuple[int, int]]) -> None:
     keys = [2 * number + n for number, (_, n) in enumerate(runs) for _ in range(n)]
-    assert place_in_run(np.array(keys, np.int64)).tolist() == [keys[: n + 1].count(key) for n, key in enumerate(keys)]
+    assert places_in_runs(np.array(keys, np.int64)).tolist() == [keys[: n + 1].count(key) for n, key in enumerate(keys)]
 
 
 @given(st.lists(st.text(max_size=5) | st.none(), max_size=9), st.data())

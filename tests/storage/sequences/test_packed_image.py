@@ -92,6 +92,9 @@ def test_stretches_are_those_of_the_database(tmp_path: Path, monkeypatch: pytest
             packed = volume.packed()
             part = whole.take(span.first, span.last)
             assert packed is not None and np.array_equal(codes_of(packed, part.total_residues), part.residues)
+            few = min(stored_batch.BLOCK, part.total_residues // 2)
+            assert np.array_equal(volume.stretch(3, few), part.residues[3:few])
+            assert not volume.loaded, "few residues are read alone"
 
 
 def test_the_reader_may_write(tmp_path: Path) -> None:
