@@ -158,6 +158,16 @@ def begin_reading(progress: Progress | None, paths: Iterable[str | Path]) -> Non
         progress.begin(0 if None in sizes else sum(size or 0 for size in sizes), "B")
 
 
+def check_there(path: str) -> None:
+    """Refuse a file that isn't there, before anything else is done; what else is wrong with it shows when it is read.
+
+    Raises:
+        InputError: it says so.
+    """
+    if path != "-" and not os.path.lexists(path):
+        raise InputError(f"{path}: there is no such file; check the name")
+
+
 def opened(path: str, may_be_empty: bool = False, progress: Progress | None = None) -> "Stream":
     """Decompressed bytes of a file or of standard input, as a stream that can ``peek``; an empty file is an error."""
     where = "standard input" if path == "-" else path

@@ -128,7 +128,13 @@ class QueryStream:
         self._changing, self._reading, self._ended = threading.Lock(), False, False
 
     def begin(self) -> Self:
-        """Have the first portion read, while the caller does something else."""
+        """Have the first portion read, while the caller does something else.
+
+        Raises:
+            InputError: one of the files isn't there.
+        """
+        for path in self.files.paths:
+            inputs.check_there(path)
         self._ask(1)
         return self
 
