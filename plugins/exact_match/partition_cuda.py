@@ -333,7 +333,7 @@ _AT_ONCE = 1 << 26  # bytes of queries up to which nothing is gained by cutting 
 _compiled: set[Any] = set()
 _warming = threading.Lock()  # held by whoever has kernels loaded
 _SHARE_KEPT = 64
-"""Part of a device's memory that arrays of a lane may be which stays."""
+"""Which part of a device's memory the arrays of a lane that stays may be: one in so many."""
 _idle = defaultdict[int, list[Lane]](list)  # lanes by device
 _idle_lock = threading.Lock()
 
@@ -381,12 +381,17 @@ def _looked_up(search: PartSearch, pairs: list[tuple[IndexPart, QueryPart]], dev
 @contextmanager
 def _lane(device: int, search: PartSearch) -> Iterator[Lane]:
     """One that nobody else uses meanwhile. It stays for the next search where its arrays are a small part of the
-    memory: to ask the device for memory, or to give it back, has all others that work there wait."""
+    memory: to ask the device for memory, or to give it back, has all others that work there wait. Those of a search
+    that had more memory than this one don't."""
+
+    def may_stay(lane: Lane) -> bool:
+        return _SHARE_KEPT * lane.nbytes <= search.room.memory
+
     with _idle_lock:
-        lane = _idle[device].pop() if _idle[device] else None
-    lane = lane or Lane(search.threads)
+        _idle[device] = list(filter(may_stay, _idle[device]))
+        lane = _idle[device].pop() if _idle[device] else Lane(search.threads)
     yield lane
-    if _SHARE_KEPT * lane.nbytes <= search.room.memory:
+    if may_stay(lane):
         with _idle_lock:
             _idle[device].append(lane)
 

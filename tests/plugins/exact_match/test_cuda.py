@@ -115,9 +115,8 @@ with ThreadPoolExecutor(3) as pool:
     for found, _ in pool.map(lambda _: run(WholeQueriesCuda()), range(3)):
         assert_same_records(wanted, found)
 assert len(sent) == 1 and 1 <= len(partition_cuda._idle[0]) <= 3, (len(sent), partition_cuda._idle)
-partition_cuda._idle.clear()
 run(WholeQueriesCuda(), device_memory=7500)
-assert not partition_cuda._idle[0]
+assert not partition_cuda._idle[0], "nothing stays that a search with less memory has no room for"
 fm_search_cuda._sent_tables = tables
 # Parts of queries one after the other: none is sent before the one in front of it has been looked up.
 begin, look_up, steps = partition_cuda.Lane.begin, whole_seed_cuda._Search.look_up, []
