@@ -2,7 +2,7 @@
 have them alone, where devices have little memory."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import numpy as np
 from seqloom.core.context import Context
@@ -64,7 +64,6 @@ def chosen_volumes(context: Context, places: np.ndarray, kind: WorkKind, need: W
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     size = part_size(int(offsets[-1]), len(places), int(lengths.max(initial=0)), budget, lambda part: working)
     parts, searched = size.cut(offsets), targets.searched()
-    with (memory.for_parts, memory.workspace(kind, need, budget, context.count) as space,
-          closing(memory.volumes((chosen_sequences(targets, searched, places[slice(*part)]) for part in parts), size,
-                                 budget)) as volumes):
+    batches = (chosen_sequences(targets, searched, places[slice(*part)]) for part in parts)
+    with memory.parts(batches, size, kind, need, budget, context.count) as (space, volumes):
         yield space, ((next(volumes), part) for part in parts)

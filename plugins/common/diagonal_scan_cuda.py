@@ -20,7 +20,6 @@ scores that cross the border between two tiles are kept in device memory, a half
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import field
 from functools import cache, cached_property, lru_cache
 from itertools import cycle
@@ -682,8 +681,8 @@ class _OneDevice:
         size = part_size(targets.total_residues, len(targets), targets.longest, self.budget,
                          lambda part: working_bytes(part_need(part, targets.longest, *self.size)))
         need, parts = part_need(size, targets.longest, *self.size), size.cut(targets.offsets)
-        with (memory.for_parts, memory.workspace(_SCAN, need, self.budget, self.count) as space,
-              closing(memory.volumes((targets.take(*part) for part in parts), size, self.budget)) as volumes):
+        batches = (targets.take(*part) for part in parts)
+        with memory.parts(batches, size, _SCAN, need, self.budget, self.count) as (space, volumes):
             return self._scanned(asked, share, need, space, ((first, next(volumes)) for first, _ in parts), len(parts))
 
     def _scanned(self, asked: Sequence[Asked], share: tuple[int, int], need: WorkSize, space: Workspace,

@@ -9,14 +9,15 @@ goes is handed to the one that comes: a search that gave memory back between two
 its own work, and for that of all other threads.
 """
 
+import math
 import os
 import threading
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -222,10 +223,11 @@ class DeviceMemory:
         """Those used longest ago first."""
         self._idle: list[Workspace] = []
         self._used = 0
-        self._working = 0
         self._turns = {True: threading.Semaphore(_FILLING), False: threading.Semaphore(_BESIDE)}
-        self.for_parts = threading.Lock()
+        self._for_parts = threading.Lock()
         """Held by the stage whose volume comes part by part."""
+        self._at_work, self._waiting = Counter[int](), Counter[int]()
+        """Threads that have working space, and those that wait for room, by identity."""
         self.copies = 0
 
     @contextmanager
@@ -236,30 +238,40 @@ class DeviceMemory:
             BudgetError: it can't be had even after everything unused is gone.
         """
         self._reserve(size, budget, what)
+        try:
+            with self._working():
+                yield
+        finally:
+            self._release(size)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """While somebody has working space, others may hope for room."""
+        me = threading.get_ident()
         with self._changed:
-            self._working += 1
+            self._at_work[me] += 1
         try:
             yield
         finally:
             with self._changed:
-                self._working -= 1
-            self._release(size)
+                self._at_work -= Counter([me])
 
     @contextmanager
-    def workspace(self, kind: WorkKind, need: WorkSize, budget: int | None, count: Count = lambda what, number: None
-                  ) -> Iterator[Workspace]:
+    def workspace(self, kind: WorkKind, need: WorkSize, budget: int | None, count: Count = lambda what, number: None,
+                  beside: int = 0) -> Iterator[Workspace]:
         """Working space for work of a kind and size: some that was used before, if there is.
 
         Waits while there are others enough at work.
 
         Args:
             count: told the milliseconds that were spent waiting, and how often memory was asked for.
+            beside: bytes that whoever has it will ask for as well: none is used again that leaves less.
 
         Raises:
             BudgetError: as ``working_space``.
         """
         begin = time.perf_counter()
-        with self._turns[kind.fills], self._space(kind, need, budget, count) as space:
+        with self._turns[kind.fills], self._space(kind, need, budget, count, beside) as space:
             count("ms waiting for a turn", round(1000 * (time.perf_counter() - begin)))
             space.waited = 0.0
             try:
@@ -268,9 +280,10 @@ class DeviceMemory:
                 count("ms waiting for the device", round(1000 * space.waited))
 
     @contextmanager
-    def _space(self, kind: WorkKind, need: WorkSize, budget: int | None, count: Count) -> Iterator[Workspace]:
+    def _space(self, kind: WorkKind, need: WorkSize, budget: int | None, count: Count, beside: int
+               ) -> Iterator[Workspace]:
         with self._changed:
-            space = self._suitable(kind, need, budget)
+            space = self._suitable(kind, need, budget, beside)
             room_for = self._columns(kind, need, budget)
             there, back = self._queue, self._back
         if space is None:
@@ -278,38 +291,39 @@ class DeviceMemory:
             self._reserve(size, budget, kind.what)
             space = Workspace(kind, need, size, room_for, there, back)
             count("working spaces made", 1)
-        with self._changed:
-            self._working += 1
         try:
-            try:
-                yield space
-            finally:
-                space.wait()
+            with self._working():
+                try:
+                    yield space
+                finally:
+                    space.wait()
         finally:
             with self._changed:
-                self._working -= 1
                 self._idle.append(space)
                 self._changed.notify_all()
 
-    def _suitable(self, kind: WorkKind, need: WorkSize, budget: int | None) -> Workspace | None:
+    def _suitable(self, kind: WorkKind, need: WorkSize, budget: int | None, beside: int) -> Workspace | None:
         """Working space of that kind that nobody uses: the smallest that suffices, or the largest, which grows.
 
         So there is no more of it than was ever used at a time, and none goes that the next unit of work will want.
-        Where there is no room to grow it goes, rather than wait for others who may wait for it.
+        Where there is no room to grow it goes, rather than wait for others who may wait for it; and where it leaves
+        too little ``beside`` it, rather than wait for its own user.
         """
         idle = sorted((space for space in self._idle if space.kind == kind), key=lambda space: space.size)
         space = next((space for space in idle if need.within(space.need)), idle[-1] if idle else None)
         if space is None:
             return None
         self._idle.remove(space)
-        if not need.within(space.need):
+        columns, size, limit = space.columns, space.size, self._limit(budget)
+        if grows := not need.within(space.need):
             need = need.joined(space.need)
-            columns = max(space.columns, self._columns(kind, need, budget))
-            size = max(space.size, kind.size(need, columns))
-            if self._used + size - space.size > self._limit(budget):
-                self._used -= space.size
-                return None
-            self._used += size - space.size
+            columns = max(columns, self._columns(kind, need, budget))
+            size = max(size, kind.size(need, columns))
+        if size + beside > limit or (grows and self._used + size - space.size > limit):
+            self._used -= space.size
+            return None
+        self._used += size - space.size
+        if grows:
             space.grow(need, size, columns)
         return space
 
@@ -331,8 +345,9 @@ class DeviceMemory:
             cuda.current_context().deallocations.clear()
 
     def _reserve(self, size: int, budget: int | None, what: str, extent: VolumeSize | None = None,
-                 ahead: bool = False) -> Volume | None:
-        """Take ``size`` bytes of the budget, or the place of a volume that nobody uses and that holds ``extent``.
+                 ahead: bool = False, most: float = math.inf) -> Volume | None:
+        """Take ``size`` bytes of the budget, or the place of a volume that nobody uses, that holds ``extent`` and takes
+        ``most`` bytes or fewer.
 
         The smallest such place is taken if the budget is used up, since a device gives memory back when all its work is
         done only; otherwise one that isn't mostly more than needed. What nobody uses goes until there is room: volumes
@@ -341,18 +356,19 @@ class DeviceMemory:
         one.
 
         Raises:
-            BudgetError: as ``working_space``.
+            BudgetError: as ``working_space``; or all who have working space wait for room as well.
         """
-        limit = self._limit(budget)
+        limit, me = self._limit(budget), threading.get_ident()
         with self._changed:
             while True:
                 unused = sorted((held for held in self._held if not held.users), key=_wanted)
-                if ahead and self._working and self._used + size > limit and unused and _wanted(unused[0]):
+                if ahead and self._at_work and self._used + size > limit and unused and _wanted(unused[0]):
                     self._changed.wait(timeout=_PATIENCE)
                     continue
                 full = self._used + size > limit
                 places = [held for held in unused if extent and held.extent.holds(extent) and (
-                    full or (held.source() is None and 2 * held.extent.nbytes <= 3 * size))]
+                    full or (held.source() is None and 2 * held.extent.nbytes <= 3 * size))
+                    and held.extent.nbytes <= most]
                 if places and self._used <= limit:
                     old = min(places, key=lambda held: (_wanted(held), held.extent.nbytes))
                     self._held.remove(old)
@@ -366,10 +382,14 @@ class DeviceMemory:
                     self._used -= self._idle.pop(0).size
                 elif size > limit or not self._used:
                     raise BudgetError(what, size, limit, "raise --device-memory, or use --backend cpu")
-                elif not self._changed.wait(timeout=_PATIENCE) and not self._working:
-                    # Nobody is at work who could make room.
-                    raise BudgetError(what, self._used + size, limit,
-                                      "raise --device-memory, or use fewer threads (--num-threads)")
+                else:
+                    self._waiting[me] += 1
+                    informed = self._changed.wait(timeout=_PATIENCE)
+                    nobody = self._at_work.keys() <= self._waiting.keys()  # is at work who could make room
+                    self._waiting -= Counter([me])
+                    if nobody and not informed:
+                        raise BudgetError(what, self._used + size, limit,
+                                          "raise --device-memory, or use fewer threads (--num-threads)")
 
     def _limit(self, budget: int | None) -> int:
         return self._free if budget is None else min(budget, self._free)
@@ -395,35 +415,47 @@ class DeviceMemory:
             return volume.sending
 
     @contextmanager
-    def volume(self, targets: SequenceBatch, budget: int | None, least: VolumeSize | None = None) -> Iterator[Volume]:
+    def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
         """A volume, its residues as searched, on its way to the current device; it stays there while it is in use.
-
-        least: what the room for it is to hold, so that the next ones can have it.
 
         Raises:
             BudgetError: as ``working_space``.
         """
-        with self._using(targets, budget, least=least) as held:
+        with self._using(targets, budget) as held:
             held.ahead = False
             yield held
 
-    def volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int | None
-                ) -> Generator[Volume, None, None]:
-        """Parts of that size as volumes, one after the other; each comes while the device is at work on the one before.
+    @contextmanager
+    def parts(self, batches: Iterable[SequenceBatch], size: PartSize, kind: WorkKind, need: WorkSize, budget: int,
+              count: Count = lambda what, number: None) -> Iterator[tuple[Workspace, Generator[Volume, None, None]]]:
+        """The turn of a stage whose volume comes part by part: its working space, and the parts, one after the other,
+        each of which comes while the device is at work on the one before.
 
-        What is queued for a part has to be done when the one behind the next is asked for, or they are closed.
+        What is queued for a part has to be done when the one behind the next is asked for, or the turn ends.
+
+        Args:
+            size: of the parts, so chosen that there is room for ``need`` and for as many as are there at a time.
 
         Raises:
             BudgetError: as ``working_space``.
         """
+        with (self._for_parts, self.workspace(kind, need, budget, count, size.nbytes) as space,
+              closing(self._volumes(batches, size, budget, self._limit(budget) - space.size)) as volumes):
+            yield space, volumes
+
+    def _volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int, room: int
+                 ) -> Generator[Volume, None, None]:
+        """Parts as volumes; room: bytes for all that are there at a time."""
         least, held = VolumeSize.of(*size), deque[tuple[ExitStack, Volume, SequenceBatch]]()
         try:
             for part in parts:
                 if len(held) == _PARTS_HELD:
                     held.popleft()[0].close()
                 stack = ExitStack()
-                held.append((stack, stack.enter_context(self.volume(part, budget, least)), part))
-                yield held[-1][1]
+                volume = stack.enter_context(self._using(part, budget, least=least, most=room // _PARTS_HELD))
+                volume.ahead = False
+                held.append((stack, volume, part))
+                yield volume
         finally:
             for stack, volume, _ in held:
                 with suppress(Exception):  # whoever uses the device will be told
@@ -431,8 +463,10 @@ class DeviceMemory:
                 stack.close()
 
     @contextmanager
-    def _using(self, targets: SequenceBatch, budget: int | None, ahead: bool = False, least: VolumeSize | None = None
-               ) -> Iterator[Volume]:
+    def _using(self, targets: SequenceBatch, budget: int | None, ahead: bool = False, least: VolumeSize | None = None,
+               most: float = math.inf) -> Iterator[Volume]:
+        """least: what the room for the volume is to hold, so that the next ones can have it; most: bytes of that room,
+        where one that was there before is used again."""
         source = targets.searched()
         with self._changed:
             while (held := self._find(source)) is None and any(source is begun for begun in self._begun):
@@ -441,7 +475,7 @@ class DeviceMemory:
                 self._begun.append(source)
         if held is None:
             try:
-                held = self._sent(source, targets, budget, ahead, least)
+                held = self._sent(source, targets, budget, ahead, least, most)
             finally:
                 with self._changed:
                     self._begun = [begun for begun in self._begun if begun is not source]
@@ -463,11 +497,11 @@ class DeviceMemory:
             return held
 
     def _sent(self, source: np.ndarray, targets: SequenceBatch, budget: int | None, ahead: bool,
-              least: VolumeSize | None) -> Volume:
+              least: VolumeSize | None, most: float) -> Volume:
         extent = VolumeSize.of(len(source), len(targets))
         if least is not None:
             extent = VolumeSize(*map(max, extent, least))
-        old = self._reserve(extent.nbytes, budget, "a volume on the device", extent, ahead)
+        old = self._reserve(extent.nbytes, budget, "a volume on the device", extent, ahead, most)
         room, extent = (BufferPool(), extent) if old is None else (old.room, old.extent)
         with self._changed:
             queue = self._queue

@@ -328,6 +328,29 @@ def check_side_by_side() -> None:
             reading.result()
 
 
+def check_parts() -> None:
+    """Stages whose volumes come part by part find room, whatever those before them have left."""
+    generator, kind = np.random.default_rng(5), WorkKind("work", lambda need, columns: 1000 * need.stretches)
+    memory, budget = resident_cuda.DeviceMemory(1 << 30), 120_000
+    sizes = [(stretches, resident_cuda.part_size(40_000, 400, 200, budget, lambda part, work=stretches: 1000 * work))
+             for stretches in (10, 60, 90, 10, 80, 20, 100, 90, 30)]
+    assert len({size.residues for _, size in sizes}) > 4
+    with mock.patch.object(resident_cuda, "_PATIENCE", 2):
+        for stretches, size in sizes:
+            parts = [batch(["".join(generator.choice(list("ARND"), size.residues))]) for _ in range(4)]
+            with memory.parts(iter(parts), size, kind, WorkSize(stretches, 0, 0, 2, 0), budget) as (space, volumes):
+                for part, volume in zip(parts, volumes, strict=True):
+                    assert residues_of(volume, part.total_residues).tolist() == part.residues.tolist()
+                    assert space.need.stretches >= stretches and memory._used <= budget
+        # What nobody can make room for is refused, also while somebody has working space.
+        with memory.working_space(100_000, budget, "work"):
+            try:
+                with memory.working_space(50_000, budget, "more"):
+                    raise AssertionError("there is no room")
+            except BudgetError as error:
+                assert "fewer threads" in str(error)
+
+
 def check_working_space() -> None:
     """Stages of a kind hand working space on; it grows where there is room, and none of another kind goes."""
     memory, counts = resident_cuda.DeviceMemory(1 << 30), Counter()
@@ -396,6 +419,7 @@ CHECKS = {
     "letters": check_residues,
     "streaming": check_streaming,
     "side-by-side": check_side_by_side,
+    "parts": check_parts,
     "working-space": check_working_space,
     "shares": check_shares,
 }

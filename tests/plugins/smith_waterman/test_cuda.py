@@ -16,7 +16,7 @@ from tests.simulator import simulated
 
 @pytest.mark.parametrize("check", [
     "packed-linear", "pieces", "overflow", "pipelines", "antidiagonals", "memory", "letters", "streaming",
-    "side-by-side", "working-space", "shares",
+    "side-by-side", "parts", "working-space", "shares",
     *(pytest.param(name, marks=pytest.mark.gold) for name in ("packed", "packed-flat", "ordinary", "single")),
 ])
 def test_in_the_simulator(check: str) -> None:
