@@ -54,6 +54,7 @@ from seqloom.core.stages import Footprint, Shape
 
 from .diagonal_sieve_cuda import (
     GAP,
+    MOST_PIECES,
     MOST_POSITIONS,
     TOO_MANY,
     Keys,
@@ -64,6 +65,7 @@ from .diagonal_sieve_cuda import (
     can_sieve,
     fills,
     noted_words,
+    pieces_of,
     queue,
     rings_of,
     sieve_for,
@@ -423,6 +425,8 @@ class DeviceScan:
         first: target of the volume that is the first one here.
         share: of the targets, which other devices have the others of.
         need: what there is room for in ``space``.
+        number, reach: of the volume, counted from whichever one on, and the residues of a target that what is sieved
+            for takes at most.
         sent: what is on the device of groups of queries, by slot.
         classes: u1[targets] on the device, of each, where cutoffs differ by class.
 
@@ -430,12 +434,12 @@ class DeviceScan:
         works: targets that are looked at.
     """
 
-    def __init__(self, volume: Volume, keys: Keys, first: int, share: tuple[int, int], need: WorkSize,
-                 space: Workspace, sent: dict[int, "_Sent"], budget: int | None, check: Callable[[], None],
-                 classes: Any = None) -> None:
+    def __init__(self, volume: Volume, keys: Keys, first: int, share: tuple[int, int], number: int,
+                 reach: int, need: WorkSize, space: Workspace, sent: dict[int, "_Sent"], budget: int | None,
+                 check: Callable[[], None], classes: Any = None) -> None:
         self._volume, self._space, self._budget, self._check = volume, space, budget, check
         self._need, self._keys, self._before, self._sent = need, keys, first * keys.span, sent
-        self._first, self._step = share
+        (self._first, self._step), self._number, self._reach = share, number, reach
         lengths = volume.target_order.lengths
         self._targets, self._total = len(lengths), int(lengths.sum())
         self.works = len(range(share[0], self._targets, share[1]))
@@ -476,18 +480,29 @@ class DeviceScan:
             self._volume.arrived(space.streams)
             self._arrived = True
         room = Room(table, cutoffs, noted, found, self._classes)
-        ranked = Ranked(self._volume.residues, self._volume.target_order, self._first, self._step, self.works)
-        counter = 0
+        counter, ranked = 0, self._ranked if rings else None
         for part, (begin, first_cutoff) in enumerate(zip(begins, first_cutoffs, strict=True)):
             self._check()
             if part < len(scanned):
                 counting = counters, counter, crossing
                 counter = self._scan(scanned[part], begin, first_cutoff, room, counting, stream)
             else:
+                assert ranked
                 with launching:
                     queue(rings[part - len(scanned)], begin, first_cutoff, ranked, self._keys, room, stream,
                           space.patient[slot])
         return _Begun(slot, found)
+
+    @cached_property
+    def _ranked(self) -> Ranked:
+        """What is sieved."""
+        order = self._volume.target_order
+        pieces, there = pieces_of(order.lengths, order.ranked, self._reach), order.begins
+        if len(pieces.begins):
+            name = f"pieces {self._number % 2}"
+            self._space.prepare(name, 2 * MOST_PIECES, np.int64)
+            there = self._space.send(name, np.concatenate([pieces.begins, pieces.owners]))
+        return Ranked(self._volume.residues, order, pieces, there, self._first, self._step)
 
     def _scan(self, query: Asked, begin: int, first_cutoff: int, room: Room,
               counting: tuple[Any, int, Any], stream: Any) -> int:
@@ -618,7 +633,7 @@ def working_bytes(need: WorkSize) -> int:
     noted = 8 * noted_words(need.stretches, need.positions)
     launches = 4 * (_GROUP_QUERIES * (1 + 2 * _CLASSES) + need.query // 1024)
     each = crossing + noted + 4 * need.query + launches + 8 * (found_room(need.stretches) + 1)
-    return (need.groups * each + need.stretches + (1 << 16)) // 16 * 17
+    return (need.groups * (each + 16 * MOST_PIECES) + need.stretches + (1 << 16)) // 16 * 17
 
 
 _SCAN = WorkKind(WHAT, lambda need, columns: working_bytes(need))
@@ -701,9 +716,11 @@ class _OneDevice:
             _, scan, group, begun = waiting.popleft()
             found.extend(scan.finished(group, begun, lambda count: self.done(count / parts)))
 
-        for first, volume in volumes:
+        reach = max((member.query.length for group in groups for member in group.members if member.sieve), default=1)
+        for number, (first, volume) in enumerate(volumes):
             own = None if classes is None else classes[first : first + len(volume.target_order.lengths)]
-            scan = DeviceScan(volume, keys, first, share, need, space, sent, self.budget, self.check, own)
+            scan = DeviceScan(volume, keys, first, share, number, reach, need, space, sent, self.budget, self.check,
+                              own)
             for group in groups if scan.works else ():
                 if len(waiting) == len(space.streams):
                     finish()

@@ -18,6 +18,7 @@ What shows is noted as in ``diagonal_scan_cuda.py``. There is more of it than of
 smaller than what the scan gains; each is scored cell by cell by a second kernel, which notes those that are good.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -77,6 +78,8 @@ _MOST_NOTES = 2e-5
 _WAVES, _UNITS = 8, 4
 """Blocks of a sieve that each processor does in turn, at most, so that other kernels can go between; units of work of
 each group of warps, at least."""
+_LEAST_STEP, MOST_PIECES = 1 << 11, 1 << 13
+"""From one piece of a target to the next, residues at least; pieces of a volume at most."""
 _THREADS = 32 if SIMULATED else 128
 _CONFIRM_BLOCKS = 2 if SIMULATED else 132 * 8
 _LOWEST, _HIGHEST = np.arange(2, 9), 100
@@ -92,8 +95,8 @@ def unrolled(count):  # pragma: no cover
     """Place holder; see ``core/kernels/unroll.py``."""
 
 
-def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, rank_first, rank_step, works, classes,
-          limits, first_limit, noted, room):
+def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, pieces, count, cut, piece_length,
+          rank_first, rank_step, works, classes, limits, first_limit, noted, room):
     """Kernel template: note target, residue and position where a segment may score well.
 
     Args:
@@ -101,10 +104,12 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, ran
         passes: of all units of work: ``works`` targets of rank ``rank_first``, ``rank_first`` + ``rank_step``, …, a
             group of them at a time, and so many passes of each.
         residues, begins, ends, ranked, classes: as of ``diagonal_scan_cuda.scan_tile``; without CLASSED there are none.
+        pieces, count, cut, piece_length: i8, first residues of ``count`` pieces of that length, and the target of each,
+            which rank first, in place of the first ``cut`` of ``ranked``.
         limits, first_limit: i4, of which from the second one on are halves in units of 1/2048, of each class: the
             least that is noted.
-        noted, room: i8; the first one is the number of notes, behind it are so many of them at most: the target, and
-            2³² · residue + position on the circle.
+        noted, room: i8; the first one is the number of notes, behind it are so many of them at most: the target, or −1
+            less the number of the piece, and 2³² · its residue + position on the circle.
     """
     shared = cuda.shared.array(0, int32)
     thread = int32(cuda.threadIdx.x)
@@ -129,8 +134,12 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, ran
     while unit < groups * passes:
         group = int32(unit // passes)
         phase = int32(int32(int32(unit - group * passes) * int32(COLUMNS)) % circle)
-        leader = ranked[rank_first + int32(group * int32(GROUP_WARPS * ROWS)) * rank_step]
-        words = int32((ends[leader] - begins[leader] + int64(6)) >> int64(2))
+        lead = int32(rank_first + int32(group * int32(GROUP_WARPS * ROWS)) * rank_step)
+        longest = int64(piece_length)
+        if lead >= count:
+            leader = ranked[int32(lead - count + cut)]
+            longest = int64(ends[leader] - begins[leader])
+        words = int32((longest + int64(6)) >> int64(2))
         first = int32(0)
         first8 = int32(0)
         last = int32(0)
@@ -141,16 +150,25 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, ran
         for half in range(int32(2)):
             rank = int32(group * int32(GROUP_WARPS * ROWS) + row + half * int32(8))
             place = int32(0)
+            owner = int32(0)
             head = int32(0)
             length = int32(0)
             where = int32(0)
             if rank < works:
-                place = int32(ranked[rank_first + rank * rank_step])
-                begin = int64(begins[place])
-                length = int32(ends[place] - begin)
+                at = int32(rank_first + rank * rank_step)
+                if at < count:
+                    place = int32(int32(-1) - at)
+                    owner = int32(pieces[int32(count + at)])
+                    begin = int64(pieces[at])
+                    length = int32(piece_length)
+                else:
+                    place = int32(ranked[int32(at - count + cut)])
+                    owner = place
+                    begin = int64(begins[place])
+                    length = int32(ends[place] - begin)
                 where = int32(begin >> int64(2))
                 head = int32(begin & int64(3))
-            least = int32(limits[first_limit + (int32(classes[place]) if CLASSED else int32(0))])
+            least = int32(limits[first_limit + (int32(classes[owner]) if CLASSED else int32(0))])
             shared[rows + int32(own + half * int32(8))] = place
             shared[rows + int32(own + half * int32(8)) + int32(ROWS)] = head
             shared[rows + int32(own + half * int32(8)) + int32(2 * ROWS)] = length
@@ -236,8 +254,8 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, ran
         unit = int32(unit + int32(cuda.gridDim.x) * int32(THREADS // 32 // GROUP_WARPS))
 
 
-def confirm(noted, room, table, first_score, residues, begins, ends, classes, classed, limits, first_query,
-            queries, kinds, targets, span, shift, found, found_room):
+def confirm(noted, room, table, first_score, residues, begins, ends, pieces, count, classes, classed, limits,
+            first_query, queries, kinds, targets, span, shift, found, found_room):
     """Kernel: note (query · ``targets`` + target) · ``span`` + diagonal + ``shift`` of notes that are of good ones.
 
     A thread scores a diagonal cell by cell. What there was no room for in ``noted`` is told by a number in ``found``
@@ -250,16 +268,21 @@ def confirm(noted, room, table, first_score, residues, begins, ends, classes, cl
         classed: whether targets have classes.
         found, found_room: i8; the number of diagonals noted, and that many of them at most.
     """
-    count = noted[0]
-    if count > room:
+    notes = noted[0]
+    if notes > room:
         if cuda.grid(1) == 0:
             cuda.atomic.add(found, 0, int64(TOO_MANY))
-        count = int64(0)
+        notes = int64(0)
     size = int64(4 + kinds)
-    for number in range(int64(cuda.grid(1)), count, int64(cuda.gridsize(1))):
+    for number in range(int64(cuda.grid(1)), notes, int64(cuda.gridsize(1))):
         place = noted[2 * number + 1]
         at = noted[2 * number + 2]
         position = int64(at & int64(0xFFFFFFFF))
+        column = int64(at >> int64(32))
+        if place < int64(0):
+            piece = int64(int64(-1) - place)
+            place = int64(pieces[count + piece])
+            column += int64(pieces[piece] - begins[place])
         # The last query that begins at the position or before.
         query, other = int64(first_query), int64(queries)
         while other > 1:
@@ -269,7 +292,7 @@ def confirm(noted, room, table, first_score, residues, begins, ends, classes, cl
                 other -= half
             else:
                 other = half
-        diagonal = int64((at >> int64(32)) - position + int64(limits[query + 1]))
+        diagonal = int64(column - position + int64(limits[query + 1]))
         cutoff = int32(limits[query + 4 + (int64(classes[place]) if classed else int64(0))])
         begin = int64(begins[place])
         row = int64(max(int64(0), -diagonal))
@@ -494,14 +517,61 @@ class Room(NamedTuple):
     classes: Any
 
 
+class Pieces(NamedTuple):
+    """Overlapping pieces of one length, of the longest targets of a volume, which are looked at in place of these: a
+    long target would keep some warps at work when all others are done.
+
+    Attributes:
+        cut: how many targets they are of.
+        length: residues of each; no other target has more.
+        begins, owners: i8[p], first residue and target of each.
+    """
+
+    cut: int
+    length: int
+    begins: np.ndarray
+    owners: np.ndarray
+
+
+def pieces_of(lengths: np.ndarray, ranked: np.ndarray, reach: int) -> Pieces:
+    """Pieces of all targets that are much longer than ``reach``: whatever takes so many residues at most lies in one.
+
+    Args:
+        lengths, ranked: i8[k] and i4[k], as of ``TargetOrder``.
+    """
+    step, most = max(_LEAST_STEP, reach), len(lengths)
+    while True:
+        cut = bisect_left(range(most), True, key=lambda rank: lengths[ranked[rank]] <= step + reach)
+        owners = ranked[:cut].astype(np.int64)
+        counts = -(-(lengths[owners] - reach) // step)
+        if counts.sum() <= MOST_PIECES:
+            break
+        step, most = 2 * step, cut
+    owners, firsts = np.repeat(owners, counts), np.repeat(np.cumsum(counts) - counts, counts)
+    starts = np.minimum((np.arange(len(owners)) - firsts) * step, lengths[owners] - step - reach)
+    before = np.cumsum(lengths) - lengths if cut else lengths
+    return Pieces(cut, step + reach, before[owners] + starts, owners)
+
+
 class Ranked(NamedTuple):
-    """Targets of a volume that are looked at: of ranks ``first``, ``first`` + ``step``, …, ``works`` of them."""
+    """Targets of a volume that are looked at: of ranks ``first``, ``first`` + ``step``, …, ``works`` of them.
+
+    Attributes:
+        pieces: which rank first.
+        pieces_there: i8 on the device, ``begins`` and ``owners`` of them; anything of that type where there are none.
+    """
 
     residues: Any
     order: TargetOrder
+    pieces: Pieces
+    pieces_there: Any
     first: int
     step: int
-    works: int
+
+    @property
+    def works(self) -> int:
+        count = len(self.order) - self.pieces.cut + len(self.pieces.begins)
+        return len(range(self.first, count, self.step))
 
 
 class Keys(NamedTuple):
@@ -518,21 +588,24 @@ def queue(ring: Ring, begin: int, first_limit: int, targets: Ranked, keys: Keys,
 
     What comes before and after is queued on ``stream``; the sieve on ``patient``, where it lets others go before.
     """
-    shape, order = ring.shape, targets.order
+    shape, order, pieces = ring.shape, targets.order, targets.pieces
+    works, count = targets.works, len(pieces.begins)
     classed, classes = room.classes is not None, targets.residues if room.classes is None else room.classes
     notes = np.int64((len(room.noted) - 1) // 2)
     clear(room.noted, 1, stream)
     make_wait(stream, [patient])
-    units = -(-targets.works // (GROUP_WARPS * ROWS)) * shape.passes
+    units = -(-works // (GROUP_WARPS * ROWS)) * shape.passes
     waves = max(1, min(_WAVES, units // (_UNITS * blocks() * shape.warpgroups)))
     made = _kernel(shape.columns, shape.warps, shape.registers, classed)
     launch(made, (blocks() * waves, 32 * shape.warps, patient, shape.shared_bytes), (
         room.table, np.int32(begin), np.int32(shape.circle), np.int32(shape.passes), targets.residues.view(np.int32),
-        order.ranked_there, order.begins, order.ends, np.int32(targets.first), np.int32(targets.step),
-        np.int32(targets.works), classes, room.limits, np.int32(first_limit), room.noted, notes))
+        order.ranked_there, order.begins, order.ends, targets.pieces_there, np.int32(count), np.int32(pieces.cut),
+        np.int32(pieces.length), np.int32(targets.first), np.int32(targets.step), np.int32(works), classes, room.limits,
+        np.int32(first_limit), room.noted, notes))
     make_wait(patient, [stream])
     launch(_confirm(), (_CONFIRM_BLOCKS, _THREADS, stream, 0), (
         room.noted, notes, room.table.view(np.int16), np.int64(2 * (begin + shape.circle * CODES // 4)),
-        targets.residues, order.begins, order.ends, classes, classed, room.limits, np.int64(first_limit + ring.classes),
+        targets.residues, order.begins, order.ends, targets.pieces_there, np.int64(count), classes, classed,
+        room.limits, np.int64(first_limit + ring.classes),
         np.int64(ring.queries), np.int64(ring.classes), np.int64(keys.targets), np.int64(keys.span),
         np.int64(keys.shift), room.found, np.int64(len(room.found) - 1)))

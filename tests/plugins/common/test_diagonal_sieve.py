@@ -1,5 +1,7 @@
 """How queries are put on circles, and when they are; what is found there, in the simulator: ``on_cuda.py``."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -51,6 +53,23 @@ def test_low_cutoffs_and_long_queries_are_not_sieved() -> None:
     assert sieve.sieve_for(scores_of(300), np.array([25]), EVERYTHING) is None
     assert sieve.sieve_for(scores_of(sieve.MOST_POSITIONS), np.array([41]), EVERYTHING) is None
     assert sieve.sieve_for(np.ones((50, sieve.CODES), np.int16), np.array([41]), EVERYTHING) is None
+
+
+@given(st.lists(st.integers(0, 300), max_size=30), st.integers(1, 40), st.integers(1, 40), st.integers(1, 40))
+def test_whatever_is_within_reach_lies_in_a_piece_or_a_target(lengths: list[int], reach: int, least: int, most: int
+                                                             ) -> None:
+    sizes = np.array(lengths, np.int64)
+    ranked = np.append(np.argsort(-sizes, kind="stable"), 0).astype(np.int32)
+    with mock.patch.multiple(sieve, _LEAST_STEP=least, MOST_PIECES=most):
+        pieces = sieve.pieces_of(sizes, ranked, reach)
+    assert len(pieces.begins) == len(pieces.owners) <= most
+    assert sorted(set(pieces.owners.tolist())) == sorted(ranked[: pieces.cut].tolist())
+    assert all(sizes[ranked[pieces.cut : len(sizes)]] <= pieces.length)
+    before = np.cumsum(sizes) - sizes
+    for owner in ranked[: pieces.cut]:
+        starts = pieces.begins[pieces.owners == owner] - before[owner]
+        assert starts.min() == 0 and starts.max() + pieces.length == sizes[owner]
+        assert (np.diff(np.sort(starts)) <= pieces.length - reach).all()
 
 
 def test_notes_are_as_frequent_as_random_residues_have_it() -> None:

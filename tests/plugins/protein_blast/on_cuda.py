@@ -80,26 +80,29 @@ def check_diagonals() -> None:
 
 @contextmanager
 def sieving(always: bool) -> Iterator[None]:
-    """All queries are sieved, or none."""
+    """All queries are sieved, of short pieces of targets, or none."""
     usual = diagonal_scan_cuda.can_sieve, diagonal_scan_cuda.fills, diagonal_sieve_cuda._MOST_NOTES
     diagonal_scan_cuda.can_sieve, diagonal_scan_cuda.fills = lambda: always, lambda positions, targets: True
     diagonal_sieve_cuda._MOST_NOTES = 1.0
-    yield
+    with patch.object(diagonal_sieve_cuda, "_LEAST_STEP", 4):
+        yield
     diagonal_scan_cuda.can_sieve, diagonal_scan_cuda.fills, diagonal_sieve_cuda._MOST_NOTES = usual
 
 
 def check_sieve() -> None:
     """The sieve leaves what the reference finds: queries of one pass and of several, segments that begin and end
-    anywhere, more of them than there is room for at first, classes of targets, and other matrices."""
+    anywhere, more of them than there is room for at first, targets in pieces and whole, classes of them, and other
+    matrices."""
     if not SIMULATED and cuda.get_current_device().compute_capability[:2] != (9, 0):
         return
     generator = np.random.default_rng(41)
-    sizes = ((1, 18),) if SIMULATED else ((1, 9, 60), (97, 130, 131), (350, 514), (1700, 4000), (9000,))
+    sizes = ((1, 12),) if SIMULATED else ((1, 9, 60), (97, 130, 131), (350, 514), (1700, 4000), (9000,))
     for number, lengths in enumerate(sizes):
         queries = [drawn(generator, n, AMINO) for n in lengths]
         targets = [drawn(generator, n, POOLS[3]) for n in (0, 1, 3, 6)]
         targets += [related(generator, query, 5 if SIMULATED else 300)
                     for query in queries for _ in range(1 if SIMULATED else 200)]
+        targets.append("".join(targets[-200 if SIMULATED else -6 :] * 2))
         for cutoff in (16,) if SIMULATED else (14, 30, 41):
             context = context_of(queries, targets, cutoff)
             with sieving(True):
@@ -111,7 +114,7 @@ def check_sieve() -> None:
                 assert_same_records(SegmentDiagonalsCuda().run(context, None), found)
         batch, classes = SequenceBatch.of(PROTEIN, targets), generator.integers(0, 3, len(targets)).astype(np.uint8)
         scores = np.clip(np.rint(generator.normal(-1 if SIMULATED else -3, 5 + number, (lengths[-1], 24))), -40, 25)
-        cutoffs = np.array([12, 19, 14]) if SIMULATED else np.array([50, 120, 70])
+        cutoffs = np.array([12, 19, 14]) if SIMULATED else np.array([40, 100, 60])
         asked = [diagonal_scan_cuda.Asked(3, diagonal_scan_cuda.scores_profile(scores), len(scores), cutoffs)]
         with sieving(True):
             sieved = diagonal_scan_cuda.good_diagonals(asked, batch, classes=classes)
