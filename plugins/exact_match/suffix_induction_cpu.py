@@ -14,6 +14,7 @@ from .suffix_array import suffix_type
 from .suffix_names_cpu import named, named_by_table, pays
 
 _AHEAD = 32  # places whose memory is asked for before they are needed
+_TABLES, _FEW = 4, 256  # in which symbols are counted where there are few
 
 
 def by_induction(text: np.ndarray) -> np.ndarray:
@@ -25,8 +26,10 @@ def by_induction(text: np.ndarray) -> np.ndarray:
     """
     count = len(text)
     kind = suffix_type(count)
-    sizes = np.zeros(int(text.max()) + 1, np.int64)
-    _count(text, sizes)
+    symbols = int(text.max()) + 1
+    counts = np.zeros((_TABLES if symbols <= _FEW else 1, symbols), np.int64)
+    _count(text, counts)
+    sizes = counts.sum(axis=0)
     used = np.flatnonzero(sizes)
     ranks = np.zeros(len(sizes), kind)
     ranks[used] = np.arange(len(used))
@@ -77,10 +80,11 @@ def _places(leftmost: np.ndarray, seeds: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def _count(text, sizes):
-    """How often each symbol occurs; ``np.bincount`` would make a text of eight-byte integers first."""
+def _count(text, counts):
+    """How often each symbol occurs, in tables that are to be added up: in a run of a symbol, each number of one table
+    would wait for the one before. ``np.bincount`` would make a text of eight-byte integers first."""
     for place in range(len(text)):
-        sizes[text[place]] += 1
+        counts[place & (len(counts) - 1), text[place]] += 1
 
 
 @kernel
@@ -152,12 +156,16 @@ def _induce(codes, sizes, order, leftmost):
     symbol = codes[suffix] >> 1
     order[at[symbol]] = suffix ^ -np.int64(codes[max(suffix, 1) - 1] & 1)
     at[symbol] += 1
+    known: Any = np.int64(0)  # what has been written last, and where
+    to: Any = np.int64(-1)
     for n in range(count):
         prefetch(codes, max(1, order[min(n + _AHEAD, count - 1)]) - 1)
-        if order[n] > 0:
-            suffix = np.int64(order[n]) - 1
+        here = known if n == to else np.int64(order[n])  # in a run of a symbol it is what comes next
+        if here > 0:
+            suffix = here - 1
             symbol = codes[suffix] >> 1
-            order[at[symbol]] = suffix ^ -np.int64(codes[max(suffix, 1) - 1] & 1)
+            known, to = suffix ^ -np.int64(codes[max(suffix, 1) - 1] & 1), np.int64(at[symbol])
+            order[to] = known
             at[symbol] += 1
     place = 0
     for symbol in range(len(sizes)):
@@ -166,20 +174,24 @@ def _induce(codes, sizes, order, leftmost):
     bucket = len(sizes) - 1
     first = count - sizes[bucket]
     found = len(leftmost)
+    to, lately = np.int64(-1), np.int64(-1)  # and of which symbol
     for n in range(count - 1, -1, -1):
         if n < first:
             bucket -= 1
             first -= sizes[bucket]
         prefetch(codes, max(1, ~order[max(n - _AHEAD, 0)]) - 1)
-        if order[n] < 0:
-            order[n] = ~order[n]
-            suffix = np.int64(order[n]) - 1
-            symbol = codes[suffix] >> 1
-            at[symbol] -= 1
-            order[at[symbol]] = suffix ^ -np.int64(codes[max(suffix, 1) - 1] & (suffix > 0))
-        elif found and n >= at[bucket] and order[n]:  # a rising suffix behind a falling one
+        here = known if n == to else np.int64(order[n])
+        if here < 0:
+            order[n] = ~here
+            suffix = ~here - 1
+            own = np.int64(codes[suffix] >> 1)
+            to = (to if own == lately else np.int64(at[own])) - 1
+            known, lately = suffix ^ -np.int64(codes[max(suffix, 1) - 1] & (suffix > 0)), own
+            at[own] = to
+            order[to] = known
+        elif found and n >= at[bucket] and here:  # a rising suffix behind a falling one
             found -= 1
-            leftmost[found] = order[n]
+            leftmost[found] = here
 
 
 @kernel

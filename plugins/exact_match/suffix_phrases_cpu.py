@@ -57,7 +57,7 @@ class Phrases(NamedTuple):
         if count < FEWEST or 2 * count.bit_length() > 64 + _MOST_PHRASES.bit_length() - 1:
             return None
         starts = np.empty(count // _MOST_PHRASES, kind)
-        found = int(_cut(text, *keys[:4], starts))
+        found = int(_cut(text, *keys[:4], starts, count // _LEAST_COPIES))
         if found > len(starts):
             return None
         starts, names, hashes = starts[:found], np.empty(found, kind), np.empty(found, np.uint64)
@@ -107,8 +107,9 @@ def _tasks(behind: np.ndarray, fresh: np.ndarray, threads: int) -> list[tuple[in
 
 
 @kernel
-def _cut(text, digits, leaving, base, residues, starts):
-    """Fill the places where phrases begin; returns how many, or more than there is room for.
+def _cut(text, digits, leaving, base, residues, starts, longest):
+    """Fill the places where phrases begin; returns how many, or more than there is room for, also where one has more
+    symbols than ``longest``.
 
     No window that is drawn holds the last symbol.
     """
@@ -122,6 +123,8 @@ def _cut(text, digits, leaving, base, residues, starts):
                 return found + 1
             starts[found] = place
             found += 1
+        elif place > starts[found - 1] + longest:
+            return len(starts) + 1
     return found
 
 
