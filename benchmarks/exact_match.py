@@ -182,6 +182,9 @@ def _suffix_arrays(residues: np.ndarray, other: np.ndarray) -> Iterator[Timing]:
                        ("5 M random residues of proteins", rng.integers(65, 85, 5_000_000, np.uint8)),
                        ("50 Mb of near-copies", np.concatenate(copies)),
                        ("10 Mb of one residue", np.full(10_000_000, ord("A"), np.uint8)),
+                       ("10 Mb of a unit of 37 bases", np.tile(rng.integers(65, 69, 37, np.uint8), 270_000)),
+                       ("10 Mb of a unit of two bases", np.tile(np.frombuffer(b"AC", np.uint8), 5_000_000)),
+                       ("10 Mb of runs of 100 bases", np.repeat(rng.integers(65, 69, 100_000, np.uint8), 100)),
                        ("10 Mb of copies", np.tile(copy, 10))):
         ended = np.append(text, np.uint8(127))
         yield Timing(f"suffix array, {what}", best(lambda text=ended: suffix_array(text)))  # type: ignore[misc]
