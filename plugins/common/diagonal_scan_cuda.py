@@ -20,8 +20,9 @@ scores that cross the border between two tiles are kept in device memory, a half
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, reduce
 from itertools import cycle
 from typing import Any
 
@@ -56,7 +57,7 @@ from .diagonal_sieve_cuda import (
     GAP,
     MOST_PIECES,
     MOST_POSITIONS,
-    TOO_MANY,
+    SIEVE_WORDS,
     Keys,
     Ranked,
     Ring,
@@ -370,10 +371,11 @@ class Asked(NamedTuple):
 
 
 class _Member(NamedTuple):
-    """A query, and how it is sieved with, where it is."""
+    """A query, how it is sieved with, where it is, and whether it is scanned for again."""
 
     query: Asked
     sieve: Sieve | None
+    again: bool = False
 
     @property
     def words(self) -> int:
@@ -414,6 +416,36 @@ def _groups(members: Iterable[_Member], target_residues: int) -> Iterator[_Group
         yield group
 
 
+@dataclass
+class _Pass:
+    """What the scans of a volume, or of all its parts, have in common.
+
+    Attributes:
+        keys: of the whole volume.
+        share: of the targets, which other devices have the others of: the first one, and how many there are from one to
+            the next.
+        reach: residues of a target that what is sieved for takes at most.
+        need: what there is room for in ``space``.
+        in_parts: these and ``space`` take all the budget.
+        check: raises if the work is to end.
+        classes: u1[targets] on the device, of each, where cutoffs differ by class.
+        sent: what is on the device of groups of queries, by slot.
+        many: numbers of the queries with which the sieve notes more than there is room for.
+    """
+
+    keys: Keys
+    share: tuple[int, int]
+    reach: int
+    need: WorkSize
+    space: Workspace
+    in_parts: bool
+    budget: int | None
+    check: Callable[[], None]
+    classes: Any
+    sent: dict[int, "_Sent"] = field(default_factory=dict)
+    many: set[int] = field(default_factory=set)
+
+
 class DeviceScan:
     """A volume on the current device, or a part of one, and room to scan it.
 
@@ -421,49 +453,41 @@ class DeviceScan:
     array are sorted.
 
     Args:
-        keys: of the whole volume.
         first: target of the volume that is the first one here.
-        share: of the targets, which other devices have the others of.
-        need: what there is room for in ``space``.
-        number, reach: of the volume, counted from whichever one on, and the residues of a target that what is sieved
-            for takes at most.
-        sent: what is on the device of groups of queries, by slot.
-        classes: u1[targets] on the device, of each, where cutoffs differ by class.
-
-    Attributes:
-        works: targets that are looked at.
+        number: of the part, counted from whichever one on.
     """
 
-    def __init__(self, volume: Volume, keys: Keys, first: int, share: tuple[int, int], number: int,
-                 reach: int, need: WorkSize, space: Workspace, sent: dict[int, "_Sent"], budget: int | None,
-                 check: Callable[[], None], classes: Any = None) -> None:
-        self._volume, self._space, self._budget, self._check = volume, space, budget, check
-        self._need, self._keys, self._before, self._sent = need, keys, first * keys.span, sent
-        (self._first, self._step), self._number, self._reach = share, number, reach
+    def __init__(self, common: _Pass, volume: Volume, first: int, number: int) -> None:
+        self._common, self._volume, self._before, self._number = common, volume, first * common.keys.span, number
         lengths = volume.target_order.lengths
         self._targets, self._total = len(lengths), int(lengths.sum())
-        self.works = len(range(share[0], self._targets, share[1]))
+        self._classes = None if common.classes is None else common.classes[first : first + self._targets]
         self._residues = volume.residues.view(np.int32)
         self._arithmetic = packed_arithmetic()
-        self._arrived, self._classes = False, classes
+        self._arrived = False
+
+    def works(self, share: tuple[int, int]) -> int:
+        """Targets of a share."""
+        return len(range(share[0], self._targets, share[1]))
 
     def _send(self, group: _Group, slot: int) -> "_Sent":
         """A group of queries on the device; as it was, if it is there."""
-        if slot in self._sent and self._sent[slot].group is group:
-            return self._sent[slot]
-        scanned, rings, space = group.scanned, rings_of(tuple(group.sieved)), self._space
+        sent, space = self._common.sent, self._common.space
+        if slot in sent and sent[slot].group is group:
+            return sent[slot]
+        scanned, rings = group.scanned, rings_of(tuple(group.sieved))
         tables = [query.profile.words for query in scanned] + [ring.table for ring in rings]
         limits = [_halves(query.cutoff) for query in scanned] + [ring.limits for ring in rings]
-        words = max(self._need.query, sum(map(len, tables)))
+        words = max(self._common.need.query, sum(map(len, tables)))
         space.room(f"table {slot}", words, np.int32)  # at once for all groups to come
-        self._sent[slot] = _Sent(group, scanned, rings, space.send(f"table {slot}", np.concatenate(tables)),
-                                 space.send(f"cutoffs {slot}", np.concatenate(limits)), _starts(tables),
-                                 _starts(limits))
-        return self._sent[slot]
+        sent[slot] = _Sent(group, scanned, rings, space.send(f"table {slot}", np.concatenate(tables)),
+                           space.send(f"cutoffs {slot}", np.concatenate(limits)), _starts(tables), _starts(limits))
+        return sent[slot]
 
-    def begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
+    def begin(self, group: _Group, slot: int, share: tuple[int, int] | None = None, more: Any = None) -> "_Begun":
         """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
-        space, stream, targets = self._space, self._space.streams[slot], self._targets
+        common, targets, share = self._common, self._targets, share or self._common.share
+        space, stream = common.space, common.space.streams[slot]
         _, scanned, rings, table, cutoffs, begins, first_cutoffs = self._send(group, slot)
         tilings = [tiling(query.length) for query in scanned]
         launches = sum(shape.tiles for shape in tilings)
@@ -475,50 +499,50 @@ class DeviceScan:
         if max((shape.tiles for shape in tilings), default=0) > 1:
             crossing = space.room(f"crossing {slot}", crossing_words(targets, self._total), np.int64)
         if rings:
-            noted = space.room(f"noted {slot}", noted_words(targets, self._need.positions), np.int64)
+            noted = space.room(f"noted {slot}", noted_words(targets, common.need.positions), np.int64)
         if not self._arrived:
             self._volume.arrived(space.streams)
             self._arrived = True
         room = Room(table, cutoffs, noted, found, self._classes)
         counter, ranked = 0, self._ranked if rings else None
         for part, (begin, first_cutoff) in enumerate(zip(begins, first_cutoffs, strict=True)):
-            self._check()
+            common.check()
             if part < len(scanned):
                 counting = counters, counter, crossing
-                counter = self._scan(scanned[part], begin, first_cutoff, room, counting, stream)
+                counter = self._scan(scanned[part], begin, first_cutoff, room, counting, share, stream)
             else:
                 assert ranked
                 with launching:
-                    queue(rings[part - len(scanned)], begin, first_cutoff, ranked, self._keys, room, stream,
+                    queue(rings[part - len(scanned)], begin, first_cutoff, ranked, common.keys, room, stream,
                           space.patient[slot])
-        return _Begun(slot, found)
+        return _Begun(slot, share, found)
 
     @cached_property
     def _ranked(self) -> Ranked:
         """What is sieved."""
-        order = self._volume.target_order
-        pieces, there = pieces_of(order.lengths, order.ranked, self._reach), order.begins
+        order, space = self._volume.target_order, self._common.space
+        pieces, there = pieces_of(order.lengths, order.ranked, self._common.reach), order.begins
         if len(pieces.begins):
             name = f"pieces {self._number % 2}"
-            self._space.prepare(name, 2 * MOST_PIECES, np.int64)
-            there = self._space.send(name, np.concatenate([pieces.begins, pieces.owners]))
-        return Ranked(self._volume.residues, order, pieces, there, self._first, self._step)
+            space.prepare(name, 2 * MOST_PIECES, np.int64)
+            there = space.send(name, np.concatenate([pieces.begins, pieces.owners]))
+        return Ranked(self._volume.residues, order, pieces, there, *self._common.share)
 
-    def _scan(self, query: Asked, begin: int, first_cutoff: int, room: Room,
-              counting: tuple[Any, int, Any], stream: Any) -> int:
+    def _scan(self, query: Asked, begin: int, first_cutoff: int, room: Room, counting: tuple[Any, int, Any],
+              share: tuple[int, int], stream: Any) -> int:
         """Queue the kernels of all tiles of a query; gives the next counter.
 
         counting: counters, the first of them for this query, and the scores that cross between tiles.
         """
         shape, order, (counters, counter, crossing) = tiling(query.length), self._volume.target_order, counting
-        classed, keys = self._classes is not None, self._keys
+        classed, keys = self._classes is not None, self._common.keys
         least = 1 if classed else int(_halves(query.cutoff)[0])
         for tile in range(shape.tiles):
             with launching:
                 made = _kernel(shape.lanes, shape.rows, shape.tiles > 1, classed, self._arithmetic, WARPS)
                 made[_blocks(), 32 * WARPS, stream](
                     room.table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
-                    order.ends, np.int32(self._first), np.int32(self._step), np.int32(self.works), counters,
+                    order.ends, np.int32(share[0]), np.int32(share[1]), np.int32(self.works(share)), counters,
                     np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least),
                     self._classes if classed else self._volume.residues, room.limits, np.int32(first_cutoff),
                     np.int32(tile * shape.positions), np.int64(query.number * keys.targets), np.int64(keys.span),
@@ -526,42 +550,42 @@ class DeviceScan:
             counter += 1
         return counter
 
-    def finished(self, group: _Group, begun: "_Begun", done: Done) -> list[np.ndarray]:
-        """Keys of what is found; done: called with the number of queries that are through."""
-        slot, found = begun
-        few = min(_FETCHED, len(found) - 1)
-        noted = self._space.fetch(found, 0, 1 + few, slot)
+    def finished(self, group: _Group, begun: "_Begun") -> list[np.ndarray]:
+        """Keys of what is found."""
+        slot, _, found = begun
+        few, space = min(_FETCHED, len(found) - 1), self._common.space
+        noted = space.fetch(found, 0, 1 + few, slot)
         total = int(noted[0])
-        if total >= TOO_MANY:
-            self._space.wait(slot)
-            plain = [member._replace(sieve=None) for member in group.members]
-            return [keys for scanned in _groups(plain, 0)
-                    for keys in self.finished(scanned, self.begin(scanned, slot), done)]
         if total > len(found) - 1:
-            return self._again(group, slot, total, done)
+            return self._again(group, begun, total)
         if total > few:
-            noted = to_host(found, 1 + total, np.int64, 1, self._space.streams[slot])
+            noted = to_host(found, 1 + total, np.int64, 1, space.streams[slot])
         keys = noted[1 : 1 + total].copy()
         keys.sort()
-        done(len(group.members))
         return [keys[group_starts(keys)[:-1]] + self._before]
 
-    def _again(self, group: _Group, slot: int, total: int, done: Done) -> list[np.ndarray]:
-        """More was noted than there is room for: the halves of the group, or one query with as much room as it takes.
+    def _again(self, group: _Group, begun: "_Begun", total: int) -> list[np.ndarray]:
+        """More was noted than there is room for: the halves of the group; or one query with as much room as it takes,
+        or share by share of the targets where there is no more room.
 
         The other groups' rooms are kept meanwhile.
         """
-        self._space.wait(slot)
-        if len(group.members) > 1:
+        (slot, (first, step), found), (leader, *others) = begun, group.members
+        self._common.space.wait(slot)
+        if others:
             half = len(group.members) // 2
-            parts = []
-            for members in (group.members[:half], group.members[half:]):
-                smaller = next(_groups(members, 0))
-                parts += self.finished(smaller, self.begin(smaller, slot), done)
-            return parts
-        with device_memory().working_space(8 * (total + 1), self._budget, WHAT):
+            parts = [next(_groups(members, 0)) for members in (group.members[:half], group.members[half:])]
+            return [keys for part in parts for keys in self.finished(part, self.begin(part, slot, begun.share))]
+        if leader.sieve is not None:
+            self._common.many.add(leader.query.number)
+            return []
+        if self._common.in_parts and (works := self.works(begun.share)) > 1:
+            shares = min(works, 2 * total // (len(found) - 1))
+            return [keys for share in range(shares) for keys in self.finished(
+                group, self.begin(group, slot, (first + share * step, shares * step)))]
+        with device_memory().working_space(8 * (total + 1), self._common.budget, WHAT):
             more = cuda.device_array(total + 1, np.int64)
-            return self.finished(group, self.begin(group, slot, more), done)
+            return self.finished(group, self.begin(group, slot, begun.share, more))
 
 
 def _starts(arrays: Sequence[np.ndarray]) -> list[int]:
@@ -572,19 +596,6 @@ def _starts(arrays: Sequence[np.ndarray]) -> list[int]:
 def _halves(cutoff: int | np.ndarray) -> np.ndarray:
     """i4, bits of cutoffs as halves; those beyond what is told apart are taken for the ceiling."""
     return np.minimum(np.atleast_1d(cutoff), CEILING).astype(np.float16).view(np.uint16).astype(np.int32)
-
-
-def _grouped(asked: Sequence[Asked], targets: int, residues: int, shares: np.ndarray) -> list[_Group]:
-    """Queries that are scanned for together, in so many targets at a time; those without residues find nothing.
-
-    shares: f8, of all residues, that targets of each class have.
-    """
-    asked = [query for query in asked if query.length]
-    sieved = can_sieve() and fills(sum(query.length + GAP for query in asked), targets)
-    members = [_Member(query, query.profile.sieve(query.cutoffs, shares[: len(query.cutoffs)]) if sieved else None)
-               for query in asked]
-    members.sort(key=lambda member: member.sieve.limit if member.sieve else 0)  # alike go on a ring together
-    return list(_groups(members, residues))
 
 
 class _Sent(NamedTuple):
@@ -601,7 +612,10 @@ class _Sent(NamedTuple):
 
 
 class _Begun(NamedTuple):
+    """A group that is scanned for: on which stream, in which share of the targets, and where what is found stands."""
+
     slot: int
+    share: tuple[int, int]
     found: Any
 
 
@@ -615,46 +629,77 @@ def found_room(targets: int) -> int:
     return min(ROOM, max(LEAST_FOUND, 8 * targets))
 
 
-def work_size(targets: int, residues: int, longest: int, queries: int, query_residues: int, longest_query: int
-              ) -> WorkSize:
-    """The same for all queries that need as much, so that their working space can be handed on.
+class _Size(NamedTuple):
+    """Of queries: their number, their residues, and those of the longest; and whether they are sieved."""
 
-    Its ``query`` are words of the profiles of a group, its ``residues`` 0 where no query has several tiles.
-    """
-    shape = tiling(max(1, longest_query))
-    words = max(shape.words * shape.tiles, min(_GROUP_WORDS, _POSITION_WORDS * query_residues + _QUERY_WORDS * queries))
-    return WorkSize(targets, residues if shape.tiles > 1 else 0, longest, min(queries, _GROUP_QUERIES), words,
-                    query_residues + GAP * queries).rounded()
+    queries: int
+    residues: int
+    longest: int
+    sieved: bool
+
+    @classmethod
+    def of(cls, asked: Sequence[Asked], sieved: bool) -> "_Size":
+        lengths = [query.length for query in asked]
+        return cls(len(asked), sum(lengths), max(lengths, default=0), sieved)
+
+    def need(self, targets: int, residues: int, longest: int) -> WorkSize:
+        """Working space for them and so many targets; the same for all queries that need as much, so that it can be
+        handed on.
+
+        Its ``query`` are words that a group has on the device; its ``residues`` are 0 where no query has several tiles,
+        and its ``positions`` where none is sieved.
+        """
+        queries = min(self.queries, _GROUP_QUERIES)
+        if self.sieved:
+            positions = self.residues + GAP * self.queries
+            return WorkSize(targets, 0, longest, queries, min(_GROUP_WORDS, SIEVE_WORDS * positions),
+                            positions).rounded()
+        shape = tiling(max(1, self.longest))
+        words = max(shape.words * shape.tiles,
+                    min(_GROUP_WORDS, _POSITION_WORDS * self.residues + _QUERY_WORDS * self.queries))
+        return WorkSize(targets, residues if shape.tiles > 1 else 0, longest, queries, words).rounded()
+
+    def part_need(self, part: PartSize, longest: int) -> WorkSize:
+        """The same for a part of a volume with that longest target: parts are larger as notes have less room."""
+        need = self.need(part.targets, part.residues, longest)
+        return need._replace(positions=min(need.positions, MOST_POSITIONS) * 3 // 8)
+
+    def part(self, targets: int, residues: int, longest: int, budget: int) -> PartSize:
+        """The largest parts of a volume for which there is room beside what they need."""
+        return part_size(residues, targets, longest, budget, lambda part: working_bytes(self.part_need(part, longest)))
+
+
+def _need_of_all(sizes: Iterable[_Size], targets: int, residues: int, longest: int) -> WorkSize:
+    """Working space for the queries of all sizes, which are on the device together."""
+    needs = [size.need(targets, residues, longest) for size in sizes]
+    joined, queries, words = reduce(WorkSize.joined, needs), sum(n.queries for n in needs), sum(n.query for n in needs)
+    return joined._replace(queries=queries, query=max(joined.query, min(_GROUP_WORDS, words)))
 
 
 def working_bytes(need: WorkSize) -> int:
     """Device memory that a scan of that size takes at most, beside the volume."""
     crossing = 8 * crossing_words(need.stretches, need.residues) if need.residues else 0
-    noted = 8 * noted_words(need.stretches, need.positions)
+    noted = 8 * noted_words(need.stretches, need.positions) + 16 * MOST_PIECES if need.positions else 0
     launches = 4 * (_GROUP_QUERIES * (1 + 2 * _CLASSES) + need.query // 1024)
     each = crossing + noted + 4 * need.query + launches + 8 * (found_room(need.stretches) + 1)
-    return (need.groups * (each + 16 * MOST_PIECES) + need.stretches + (1 << 16)) // 16 * 17
+    return (need.groups * each + need.stretches + (1 << 16)) // 16 * 17
 
 
-_SCAN = WorkKind(WHAT, lambda need, columns: working_bytes(need))
-
-
-def part_need(part: PartSize, longest: int, queries: int, query_residues: int, longest_query: int) -> WorkSize:
-    """``work_size`` of a part of a volume with that longest target: parts are larger as notes have less room."""
-    need = work_size(part.targets, part.residues, longest, queries, query_residues, longest_query)
-    return need._replace(positions=min(need.positions, MOST_POSITIONS) * 3 // 8)
+_SCAN, _SIEVE = (WorkKind(WHAT, lambda need, columns: working_bytes(need)) for _ in range(2))
+"""Two kinds, since working space for one has no room for the other's arrays."""
 
 
 def device_footprint(shape: Shape, host: int) -> Footprint:
     """What a stage needs that asks ``good_diagonals``, and so much of the host."""
-    volume = shape.target_residues, shape.targets, shape.longest_target
-    queries = shape.longest_target, shape.queries, shape.query_residues, shape.longest_query
+    volume = shape.targets, shape.target_residues, shape.longest_target
+    sizes = [_Size(shape.queries, shape.query_residues, shape.longest_query, sieved) for sieved in (False, True)]
     if shape_in_parts(shape) and shape.device_memory is not None:
-        part = part_size(*volume, shape.device_memory, lambda part: working_bytes(part_need(part, *queries)))
-        device = part.nbytes + working_bytes(part_need(part, *queries)) + shape.targets
-        return Footprint(host=host, device=device, in_turn=True)
-    need = work_size(shape.targets, shape.target_residues, *queries)
-    return Footprint(host=host, device=working_bytes(need))
+        device = 0
+        for size in sizes:
+            part = size.part(*volume, shape.device_memory)
+            device = max(device, part.nbytes + working_bytes(size.part_need(part, shape.longest_target)))
+        return Footprint(host=host, device=device + shape.targets, in_turn=True)
+    return Footprint(host=host, device=working_bytes(_need_of_all(sizes, *volume)))
 
 
 @dataclass(frozen=True)
@@ -662,7 +707,7 @@ class _OneDevice:
     """What ``good_diagonals`` is asked for, but the queries and the share of the targets of each device.
 
     Attributes:
-        size: number of all queries, their residues, and those of the longest.
+        longest: residues of the longest query.
     """
 
     targets: SequenceBatch
@@ -672,64 +717,117 @@ class _OneDevice:
     check: Callable[[], None]
     done: Done
     count: Count
-    size: tuple[int, int, int]
+    longest: int
 
     @property
     def keys(self) -> Keys:
-        longest_query = self.size[-1]
-        return Keys(len(self.targets), longest_query + self.targets.longest + 1, longest_query)
+        return Keys(len(self.targets), self.longest + self.targets.longest + 1, self.longest)
 
     def found(self, part: tuple[Sequence[Asked], tuple[int, int]]) -> list[np.ndarray]:
-        """Keys that a device finds for some queries in its share of the targets."""
-        return self._by_parts(*part) if self.in_parts and self.budget is not None else self._at_once(*part)
+        """Keys that a device finds for some queries in its share of the targets.
 
-    def _at_once(self, asked: Sequence[Asked], share: tuple[int, int]) -> list[np.ndarray]:
-        memory, targets = device_memory(), self.targets
-        need = work_size(len(targets), targets.total_residues, targets.longest, *self.size)
-        with (memory.volume(targets, self.budget) as volume,
-              memory.workspace(_SCAN, need, self.budget, self.count) as space):
-            return self._scanned(asked, share, need, space, [(0, volume)], 1)
+        Where the device has little room, those that are sieved and the others have it in turn; and those with which a
+        sieve notes too much are scanned for afterwards.
+        """
+        asked, share = [query for query in part[0] if query.length], part[1]  # those without residues find nothing
+        sieved = self._sieved(asked, share)
+        numbers = {member.query.number for member in sieved}
+        scanned = [_Member(query, None) for query in asked if query.number not in numbers]
+        found, again = list[np.ndarray](), list[_Member]()
+        for members in (scanned, sieved) if self.in_parts else (scanned + sieved,):
+            keys, many = self._keys(members, share)
+            found.append(keys)
+            again += [_Member(query, None, again=True) for query, _, _ in members if query.number in many]
+        return [*found, self._keys(again, share)[0]]
 
-    def _by_parts(self, asked: Sequence[Asked], share: tuple[int, int]) -> list[np.ndarray]:
-        memory, targets = device_memory(), self.targets
-        assert self.budget is not None
-        size = part_size(targets.total_residues, len(targets), targets.longest, self.budget,
-                         lambda part: working_bytes(part_need(part, targets.longest, *self.size)))
-        need, parts = part_need(size, targets.longest, *self.size), size.cut(targets.offsets)
-        batches = (targets.take(*part) for part in parts)
-        with memory.parts(batches, size, _SCAN, need, self.budget, self.count) as (space, volumes):
-            return self._scanned(asked, share, need, space, ((first, next(volumes)) for first, _ in parts), len(parts))
-
-    def _scanned(self, asked: Sequence[Asked], share: tuple[int, int], need: WorkSize, space: Workspace,
-                 volumes: Iterable[tuple[int, Volume]], parts: int) -> list[np.ndarray]:
-        """Keys of what is found in volumes, which come with the number of their first target."""
-        targets, keys = self.targets, self.keys
-        classes = None if self.classes is None else space.send("classes", self.classes)
+    def _sieved(self, asked: Sequence[Asked], share: tuple[int, int]) -> list[_Member]:
+        """Queries that it is a gain to sieve."""
+        if not asked or not can_sieve():
+            return []
+        size, targets = _Size.of(asked, True), self.targets
+        parts = len(self._plan([size]).parts)
+        if not fills(size.residues + GAP * len(asked), -(-len(targets) // (parts * share[1]))):
+            return []
         shares = np.ones(1) if self.classes is None else np.bincount(
             self.classes, targets.lengths, _CLASSES) / max(1, targets.total_residues)
-        found, waiting = list[np.ndarray](), deque[tuple[int, DeviceScan, _Group, _Begun]]()
-        slots, sent = cycle(range(len(space.streams))), dict[int, _Sent]()
-        each = max(1, parts * share[1])
-        groups = _grouped(asked, -(-len(targets) // each), -(-targets.total_residues // parts), shares)
+        members = [_Member(query, query.profile.sieve(query.cutoffs, shares[: len(query.cutoffs)])) for query in asked]
+        # Alike go on a ring together.
+        return sorted((m for m in members if m.sieve), key=lambda member: member.sieve.limit if member.sieve else 0)
 
-        def finish() -> None:
+    def _plan(self, sizes: Sequence[_Size]) -> "_Plan":
+        targets = self.targets
+        volume = len(targets), targets.total_residues, targets.longest
+        if not self.in_parts or self.budget is None:
+            return _Plan(_need_of_all(sizes, *volume), None, [(0, len(targets))])
+        size, = sizes
+        part = size.part(*volume, self.budget)
+        return _Plan(size.part_need(part, targets.longest), part, part.cut(targets.offsets))
+
+    @contextmanager
+    def _volumes(self, plan: "_Plan", kind: WorkKind) -> Iterator[tuple[Workspace, Iterator[tuple[int, Volume]]]]:
+        """Working space, and volumes with the number of the first target of each."""
+        memory, targets = device_memory(), self.targets
+        if plan.part is None or self.budget is None:
+            with (memory.volume(targets, self.budget) as volume,
+                  memory.workspace(kind, plan.need, self.budget, self.count) as space):
+                yield space, iter([(0, volume)])
+            return
+        batches = (targets.take(*part) for part in plan.parts)
+        with memory.parts(batches, plan.part, kind, plan.need, self.budget, self.count) as (space, volumes):
+            yield space, ((first, next(volumes)) for first, _ in plan.parts)
+
+    def _keys(self, members: Sequence[_Member], share: tuple[int, int]) -> tuple[np.ndarray, set[int]]:
+        """Keys of what is found of queries, and the numbers of those with which a sieve notes too much: of them there
+        are none."""
+        if not members:
+            return np.empty(0, np.int64), set()
+        sizes = [_Size.of(asked, sieved) for sieved in (True, False)
+                 if (asked := [member.query for member in members if (member.sieve is not None) == sieved])]
+        plan = self._plan(sizes)
+        with self._volumes(plan, _SIEVE if sizes[0].sieved else _SCAN) as (space, volumes):
+            classes = None if self.classes is None else space.send("classes", self.classes)
+            common = _Pass(self.keys, share, sizes[0].longest, plan.need, space, plan.part is not None, self.budget,
+                           self.check, classes)
+            found = list(self._found(members, common, volumes, len(plan.parts)))
+        keys = np.concatenate([np.empty(0, np.int64), *found])
+        if common.many:
+            keys = keys[~np.isin(keys // (self.keys.span * self.keys.targets), list(common.many))]
+        return keys, common.many
+
+    def _found(self, members: Sequence[_Member], common: _Pass, volumes: Iterator[tuple[int, Volume]], parts: int
+               ) -> Iterator[np.ndarray]:
+        """Keys of what is found in volumes, while the device is at work on the next group, or the next volume."""
+        waiting, slots = deque[tuple[int, DeviceScan, _Group, _Begun]](), cycle(range(len(common.space.streams)))
+        residues, groups, left = -(-self.targets.total_residues // parts), list[_Group](), -1
+
+        def finish() -> list[np.ndarray]:
             _, scan, group, begun = waiting.popleft()
-            found.extend(scan.finished(group, begun, lambda count: self.done(count / parts)))
+            found = scan.finished(group, begun)
+            self.done(sum(not member.again for member in group.members) / parts)
+            return found
 
-        reach = max((member.query.length for group in groups for member in group.members if member.sieve), default=1)
         for number, (first, volume) in enumerate(volumes):
-            own = None if classes is None else classes[first : first + len(volume.target_order.lengths)]
-            scan = DeviceScan(volume, keys, first, share, number, reach, need, space, sent, self.budget, self.check,
-                              own)
-            for group in groups if scan.works else ():
-                if len(waiting) == len(space.streams):
-                    finish()
+            if left != len(common.many):
+                left = len(common.many)
+                groups = list(_groups((m for m in members if m.query.number not in common.many), residues))
+            scan = DeviceScan(common, volume, first, number)
+            for group in groups if scan.works(common.share) else ():
+                if len(waiting) == len(common.space.streams):
+                    yield from finish()
                 waiting.append((first, scan, group, scan.begin(group, next(slots))))
             while waiting and waiting[0][0] < first:
-                finish()
+                yield from finish()
         while waiting:
-            finish()
-        return found
+            yield from finish()
+
+
+class _Plan(NamedTuple):
+    """How a volume is gone through: what work on it, or on a part, needs, how large parts are where there are any, and
+    first and last but one target of each."""
+
+    need: WorkSize
+    part: PartSize | None
+    parts: list[tuple[int, int]]
 
 
 def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
@@ -761,8 +859,7 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
     longest = max((query.length for query in asked), default=0)
     by_query = len(asked) >= 2 * devices
     parts = [(asked[d::devices], (0, 1)) if by_query else (asked, (d, devices)) for d in range(devices)]
-    size = len(asked), sum(query.length for query in asked), longest
-    one = _OneDevice(targets, classes, by_parts, budget, check, done, count, size)
+    one = _OneDevice(targets, classes, by_parts, budget, check, done, count, longest)
     found = [keys for part in on_devices(one.found, parts, numbers_of_devices) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
     if (keys[1:] < keys[:-1]).any():

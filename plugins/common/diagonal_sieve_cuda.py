@@ -368,6 +368,10 @@ class Sieve:
         return (self.positions.size + 2 * self.scores.size) // 4
 
 
+SIEVE_WORDS = 3 * CODES // 4
+"""Of four bytes, that a position of a ring takes on the device: its bytes and its exact scores."""
+
+
 def sieve_for(scores: np.ndarray, cutoffs: np.ndarray, shares: np.ndarray) -> Sieve | None:
     """How to sieve with a query; None where it is too long, or too much would be noted.
 

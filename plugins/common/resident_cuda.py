@@ -121,7 +121,7 @@ def part_size(residues: int, targets: int, longest: int, budget: int, beside: Ca
         part = PartSize(max(longest, int(share * residues)), min(targets, int(2 * share * targets) + 1))
         if part.residues == longest or part.nbytes + beside(part) <= _OF_BUDGET * budget:
             return part
-        share *= 0.75
+        share *= 0.9
 
 
 def comes_in_parts(residues: int, targets: int, budget: int | None) -> bool:

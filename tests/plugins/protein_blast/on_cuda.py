@@ -21,7 +21,14 @@ from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
-from seqloom.plugins.common import diagonal_scan_cuda, diagonal_sieve_cuda, radix_cuda, resident_cuda, xdrop_cuda
+from seqloom.plugins.common import (
+    diagonal_scan_cuda,
+    diagonal_sieve_cuda,
+    radix_cuda,
+    resident_cuda,
+    workspace_cuda,
+    xdrop_cuda,
+)
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop import extend_score, extend_score_restricted
 from seqloom.plugins.protein_blast import coarse_cuda, dfa_cuda, gapped_cuda, hits_cuda, ungapped_cuda
@@ -52,6 +59,7 @@ if SIMULATED:
     radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD = 5, 2
     # Several groups of queries, and more diagonals than there is room for at first.
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.ROOM = 2, 2, 4
+    diagonal_sieve_cuda.ROOM, workspace_cuda._LEAST_BYTES = 32, 1
 
 
 def related(generator: np.random.Generator, query: str, length: int) -> str:
@@ -379,7 +387,9 @@ def check_parts() -> None:
     space = SearchSpace(context.targets.total_residues, len(targets), context.targets.longest)
     with small_parts() as asked:
         few = replace(context, space=space, device_memory=ROOM)
-        assert_same_records(found, SegmentDiagonalsCuda().run(few, None))
+        for always in (False, SIMULATED or diagonal_sieve_cuda.can_sieve()):
+            with sieving(always):
+                assert_same_records(found, SegmentDiagonalsCuda().run(few, None))
         assert len(found) and len(asked[0].cut(few.targets.offsets)) >= 4
         sequences = SequenceBatch.of(PROTEIN, queries), SequenceBatch.of(PROTEIN, targets)
         options = {"evalue": 1e3, "comp_based_stats": "0", "seg": "no"}
