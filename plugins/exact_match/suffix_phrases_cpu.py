@@ -24,7 +24,7 @@ from .suffix_keys_cpu import ODD, Keys, key_at, next_key
 
 FEWEST = 1 << 16
 """Symbols of a text from which on this pays."""
-_DRAWN = 5  # one window in 2 ** 5 begins a phrase
+_DRAWN = np.uint64(1 << 59)  # windows with less of a hash begin phrases: one in 32
 _MOST_PHRASES = 8  # one phrase for so many symbols at most
 _LEAST_COPIES = 4  # of a symbol of the different phrases, on average
 _AHEAD = 32  # ends of phrases whose memory is asked for before they are needed
@@ -56,9 +56,12 @@ class Phrases(NamedTuple):
         count, kind = len(text), suffix_type(len(text))
         if count < FEWEST or 2 * count.bit_length() > 64 + _MOST_PHRASES.bit_length() - 1:
             return None
-        starts = np.empty(count // _MOST_PHRASES, kind)
-        found = int(_cut(text, *keys[:4], starts, count // _LEAST_COPIES))
-        if found > len(starts):
+        starts, longest = np.empty(count // _MOST_PHRASES, kind), count // _LEAST_COPIES
+        found = int(_cut(text, *keys[:4], _DRAWN, starts, longest))
+        if found < 0:
+            drawn = np.uint64(_least(text, *keys[:4], -found - 1, longest))
+            found = int(_cut(text, *keys[:4], drawn, starts, longest))
+        if not 0 <= found <= len(starts):
             return None
         starts, names, hashes = starts[:found], np.empty(found, kind), np.empty(found, np.uint64)
         by_threads(threads, 0, found, lambda _, first, last: _hash(text, starts, keys.residues, first, last, hashes))
@@ -107,25 +110,39 @@ def _tasks(behind: np.ndarray, fresh: np.ndarray, threads: int) -> list[tuple[in
 
 
 @kernel
-def _cut(text, digits, leaving, base, residues, starts, longest):
-    """Fill the places where phrases begin; returns how many, or more than there is room for, also where one has more
-    symbols than ``longest``.
+def _cut(text, digits, leaving, base, residues, drawn, starts, longest):
+    """Fill the places where phrases begin; returns how many, or more than there is room for, or −1 less the place of
+    one that has more symbols than ``longest``.
 
-    No window that is drawn holds the last symbol.
+    Those windows are drawn whose hash is less than ``drawn``, but none that holds the last symbol.
     """
     last, found = np.uint64(len(text) - 1), 1
     starts[0] = 0
     number = key_at(text, 0, digits, base, residues)
     for place in range(np.uint64(1), np.uint64(len(text) - residues)):
         number = next_key(number, text, place - np.uint64(1), digits, leaving, base, residues, last)
-        if (number * np.uint64(ODD)) >> np.uint64(64 - _DRAWN) == 1:
+        if (number + np.uint64(1)) * np.uint64(ODD) < drawn:
             if found == len(starts):
                 return found + 1
             starts[found] = place
             found += 1
         elif place > starts[found - 1] + longest:
-            return len(starts) + 1
+            return -np.int64(starts[found - 1]) - 1
     return found
+
+
+@kernel
+def _least(text, digits, leaving, base, residues, begin, count):
+    """What windows have to be less than for those of the least hash in a stretch of the text to be drawn; 0, so that
+    none is, where these would make too many phrases."""
+    last, least, times = np.uint64(len(text) - 1), np.uint64(0xFFFFFFFFFFFFFFFF), 0
+    number = key_at(text, begin, digits, base, residues)
+    for place in range(np.uint64(begin + 1), np.uint64(begin + count)):
+        number = next_key(number, text, place - np.uint64(1), digits, leaving, base, residues, last)
+        mixed = (number + np.uint64(1)) * np.uint64(ODD)
+        times = 1 if mixed < least else times + (mixed == least)
+        least = min(least, mixed)
+    return least + np.uint64(1) if times <= count // _MOST_PHRASES else np.uint64(0)
 
 
 @kernel

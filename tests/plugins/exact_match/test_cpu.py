@@ -136,6 +136,16 @@ def test_suffixes_of_copies_are_sorted_by_their_phrases(symbols, pieces, unit, c
             assert by_phrases(ended, threads).tolist() == by_induction(ended).tolist()
 
 
+@pytest.mark.parametrize("unit", [17, 37])
+def test_copies_of_a_short_unit_have_phrases_whichever_windows_are_drawn(unit):
+    for seed in range(8):
+        text = np.append(np.tile(np.random.default_rng(seed).integers(0, 4, unit), 9000), 4).astype(np.uint8)
+        phrases = Phrases.of(text, Keys.of(text))
+        assert phrases is not None and len(phrases.dictionary) < len(text) // 9
+        order = phrases.suffixes()
+        assert order is not None and is_sorted(text, order.astype(np.int64))
+
+
 @pytest.mark.parametrize("symbols", [2, 4, 20])
 def test_repetitive_texts_are_sorted_by_their_phrases(symbols):
     rng = np.random.default_rng(symbols)
