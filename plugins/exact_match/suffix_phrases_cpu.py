@@ -60,7 +60,7 @@ class Phrases(NamedTuple):
         found = int(_cut(text, *keys[:4], _DRAWN, starts, longest))
         if found < 0:
             drawn = np.uint64(_least(text, *keys[:4], -found - 1, longest))
-            found = int(_cut(text, *keys[:4], drawn, starts, longest))
+            found = int(_cut(text, *keys[:4], drawn, starts, longest)) if drawn else found
         if not 0 <= found <= len(starts):
             return None
         starts, names, hashes = starts[:found], np.empty(found, kind), np.empty(found, np.uint64)
