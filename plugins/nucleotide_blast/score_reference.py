@@ -7,14 +7,19 @@ from typing import Any
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import ScoreStage
+from seqloom.plugins.common.rank_reference import covering
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions, NucleotideScoring
 
 
 class SearchSpaceEvalue(ScoreStage):
-    """Bit scores, and E-values from the effective search space; drops what is above the E-value limit."""
+    """Bit scores, and E-values from the effective search space; drops what is above the E-value limit.
+
+    As in the peer, targets are ranked without ungapped segments that cover too little of the query.
+    """
 
     name = "search-space-evalue"
     scoring = NucleotideScoring
+    uses = ("qcov_hsp_perc",)
 
     @classmethod
     def applies(cls, options: Any) -> bool:
@@ -28,4 +33,7 @@ class SearchSpaceEvalue(ScoreStage):
         frames = records.query_frame * records.target_frame
         evalues = scoring.evalues(records.score, places, frames)
         bits = scoring.bit_scores(records.score, places, frames)
-        return records.replace(evalue=evalues, bit_score=bits).take(evalues <= context.options.evalue)
+        kept = evalues <= context.options.evalue
+        if context.options.ungapped:
+            kept &= covering(context, records)
+        return records.replace(evalue=evalues, bit_score=bits).take(kept)

@@ -183,6 +183,19 @@ def test_identity_and_coverage_limits():
     assert set(covering.target.tolist()) == {0, 1}
 
 
+def test_targets_are_ranked_without_ungapped_segments_that_cover_too_little():
+    source, other = random.Random(19), str.maketrans("ACGT", "CGTA")
+    query = random_bases(source, 300)
+    worse = query[100:112] + "".join(base.translate(other) if n % 4 == 3 else base
+                                     for n, base in enumerate(query[112:202]))
+    targets = batch(query[:58] + random_bases(source, 80) + worse,
+                    query[220:250] + query[250].translate(other) + query[251:280] + random_bases(source, 9))
+    found = run_pipeline("blastn", batch(query), targets, {"ungapped": "true", "dust": "no"})
+    assert found.target.tolist() == [0, 1] and found.score.tolist() == [116, 115]
+    covering = run_pipeline("blastn", batch(query), targets, {"ungapped": "true", "dust": "no", "qcov_hsp_perc": 20})
+    assert covering.target.tolist() == [1, 0] and covering.score[1] < 115
+
+
 def test_statistics_follow_the_search_space():
     query = random_bases(random.Random(14), 100)
     small = run_pipeline("blastn", batch(query), batch(query), {"searchsp": 1000}).alignments
