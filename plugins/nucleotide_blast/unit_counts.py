@@ -225,8 +225,8 @@ def _read(path: str, changed: int, size: int) -> UnitCounts:
     except (ValueError, IndexError) as error:
         raise InputError(f"{path}: not a file of WindowMasker's counts, or a damaged one ({error}); seqloom mask "
                          "GENOME.fasta --masker windowmasker --mk-counts makes one") from None
-    if not 1 <= found.unit <= LONGEST_UNIT or min(found.low, found.extend, found.threshold, found.high) < 1:
-        raise InputError(f"{path}: units of {found.unit} bases or a threshold of 0; give a whole file of counts")
+    if not 1 <= found.unit <= LONGEST_UNIT:
+        raise InputError(f"{path}: units of {found.unit} bases; give a whole file of counts")
     return found
 
 
@@ -246,16 +246,23 @@ def _parsed(data: bytes) -> UnitCounts:
 
 
 def _counts(data: bytes) -> UnitCounts:
-    """From what stands behind the notes."""
-    if data[:4] == _OASCII:
-        return _hashed(np.array(data[4:].split(), np.int64), 0)
+    """From what stands behind the notes.
+
+    As in the peer, thresholds may be 0 in the plain binary format alone: those of a sequence without a unit are.
+    """
     kind = int(np.frombuffer(data, _WORD, 1)[0])
     if kind == _BINARY:
         words = np.frombuffer(data, _WORD)
         return _sorted(int(words[1]), words[2:-4].reshape(-1, 2), words[-4:])
-    if kind in (_HASH, _HASH_WITH_BITS):
-        return _hashed_binary(data, kind)
-    return _text(data.decode("ascii"))
+    if data[:4] == _OASCII:
+        found = _hashed(np.array(data[4:].split(), np.int64), 0)
+    elif kind in (_HASH, _HASH_WITH_BITS):
+        found = _hashed_binary(data, kind)
+    else:
+        found = _text(data.decode("ascii"))
+    if min(found.low, found.extend, found.threshold, found.high) < 1:
+        raise ValueError("a threshold is 0 or not there")
+    return found
 
 
 def _text(text: str) -> UnitCounts:

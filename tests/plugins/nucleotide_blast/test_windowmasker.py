@@ -106,6 +106,22 @@ def test_counts_are_those_of_windowmasker():
     assert unit_size(4_641_652) == 10
 
 
+@pytest.mark.skipif(not shutil.which("windowmasker"), reason="no windowmasker here")
+def test_thresholds_of_0_mask_everything_in_the_binary_format_alone(tmp_path):
+    """As counts of a sequence without a unit have them."""
+    (tmp_path / "n.fa").write_text(">n\nACGTNNNNNNNNNNNNNNNNNNNNNNNNNN\n")
+    subprocess.run(["windowmasker", "-mk_counts", "-in", "n.fa", "-out", "b", "-sformat", "binary", "-unit", "9"],
+                   cwd=tmp_path, check=True, capture_output=True)
+    assert read_counts(str(tmp_path / "b")).threshold == 0
+    batch = SequenceBatch.of(NUCLEOTIDE, ["ACGT" * 20, "ACGTNN" * 5])
+    options = WindowMaskerOptions(counts=str(tmp_path / "b"))
+    assert WindowMasker(options).intervals(batch).rows() == [(0, 0, 80)]
+    subprocess.run(["windowmasker", "-convert", "-in", "b", "-out", "a", "-sformat", "ascii"], cwd=tmp_path, check=True,
+                   capture_output=True)
+    with pytest.raises(InputError, match="a threshold is 0 or not there"):
+        read_counts(str(tmp_path / "a"))
+
+
 def test_counting_in_parts_gives_the_same():
     whole, parted = (make(lambda: [drawn(2), drawn(3)], unit=6, memory=memory) for memory in (1 << 20, 4 * 600))
     assert ascii_text(whole) == ascii_text(parted) and binary_bytes(whole) == binary_bytes(parted)
