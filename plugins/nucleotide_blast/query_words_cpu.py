@@ -29,12 +29,15 @@ WIDE = 12
 FETCHED, _ENTRIES = 64, 8
 """Words whose presence bits are fetched before the first of them is looked for, and places of each whose bases are: so
 many that all of them stay in the first cache."""
-Way: TypeAlias = Literal["queries", "wide", "targets"]
+Way: TypeAlias = Literal["queries", "targets"]
 _LOOKED_UP, _PAIR, _ORDERED = 20, 10, 15
 """Words that are looked up in the time that one takes to be put into a table, that a pair of equal words takes, and
 that a hit takes to be brought into the order of targets."""
 _WORTH_A_PART = 1 << 20
 """Bases of strands from which on another part is made of them."""
+SAMPLED = range(8, 14)
+"""Bases of words that hits may be looked for by in place of BLAST's words; presence bits of wider ones take more than
+caches have."""
 MOST_KEPT = 1 << 27
 """Bytes of tables of all targets that are kept from batch to batch of queries."""
 MOST_WORDS, _BYTES_PER_WORD = CHUNK, 28
@@ -446,20 +449,38 @@ def hits_of_query_words(threads: int, queries: QueryWords, chunks: Chunks, size:
     return [rows[a:b] for a, b in pairwise(bounds.tolist())], sum(looked_up for _, looked_up in parts)
 
 
-def cheapest(words: int, of_targets: int, tables: int, width: int, size: int, share: float) -> Way:
-    """Which tables are least work for a volume: of the ``words`` of queries, which have that width and grow to a size;
-    of wider ones of these; or so many of the words of the targets.
+def cheapest(words: int, of_targets: int, tables: int, width: int, size: int, share: float) -> tuple[float, Way]:
+    """Which tables are least work for a volume, and how much, in words that are looked for: of the ``words`` of
+    queries, which have that width and grow to a size; or so many of the words of the targets.
 
     share: of all that is searched, which tables of queries are made once for.
     """
     more, pairs, hits = wider_by(width, size), words * of_targets / 4**width, words * of_targets / 4**size
     sides, fewer = (2 if more else 1), pairs / 4**more
-    work: dict[Way, float] = {
-        "queries": share * _LOOKED_UP * words + of_targets + _PAIR * pairs,
-        "targets": sides * (_LOOKED_UP * of_targets + tables * words + _PAIR * fewer) + _ORDERED * hits}
-    if more:
-        work["wide"] = sides * (share * _LOOKED_UP * words + of_targets + _PAIR * fewer)
-    return min(work, key=lambda way: work[way])
+    return min((share * _LOOKED_UP * words + of_targets + _PAIR * pairs, "queries"),
+               (sides * (_LOOKED_UP * of_targets + tables * words + _PAIR * fewer) + _ORDERED * hits, "targets"))
+
+
+class Sampling(NamedTuple):
+    """Words of the queries by which all hits are found, whatever BLAST's own are (``sampled_words_cpu.py``).
+
+    Attributes:
+        width, stride: bases of each, and from one to the next in a target.
+        work: as of ``cheapest``.
+    """
+
+    width: int
+    stride: int
+    work: float
+
+
+def best_sampling(words: int, residues: int, size: int, share: float) -> Sampling:
+    """For so many words of queries, and residues of targets; ``size`` and ``share`` as of ``cheapest``."""
+    def sampling(width: int) -> Sampling:
+        stride = size - width + 1
+        return Sampling(width, stride, share * _LOOKED_UP * words + residues / stride * (1 + _PAIR * words / 4**width))
+
+    return min((sampling(width) for width in {min(width, size) for width in SAMPLED}), key=lambda found: found.work)
 
 
 def are_kept(residues: int, targets: int, width: int, size: int) -> bool:
@@ -467,19 +488,21 @@ def are_kept(residues: int, targets: int, width: int, size: int) -> bool:
     return TargetWords.bytes_of(residues, targets, width, size) <= MOST_KEPT
 
 
-def _way(shape: Shape, width: int, stride: int) -> Way:
+def _tables(shape: Shape, width: int, stride: int) -> Way | Sampling:
     """Which tables are made for such queries and targets."""
     words, all_residues = shape.target_residues // stride, max(shape.database_residues, shape.target_residues, 1)
-    return cheapest(2 * shape.query_residues, words, tables_of(words, shape.targets), width, width + stride - 1,
-                    shape.target_residues / all_residues)
+    size, share, of_queries = width + stride - 1, shape.target_residues / all_residues, 2 * shape.query_residues
+    work, way = cheapest(of_queries, words, tables_of(words, shape.targets), width, size, share)
+    sampling = best_sampling(of_queries, shape.target_residues, size, share)
+    return sampling if sampling.work < work else way
 
 
 def bytes_made(shape: Shape, stride: int, kinds: int) -> int:
-    """What it takes to make tables of wider words, or of those of targets, where the usual one has so many kinds."""
-    way = _way(shape, kinds.bit_length() // 2, stride)
-    if way == "targets":
-        return _BYTES_PER_WORD * min(MOST_WORDS, shape.target_residues // stride)
-    return 2 * (3 * 4**WIDE // 16 + 16 * 2 * shape.query_residues) if way == "wide" else 0
+    """What it takes to make tables of sampled words, or of those of targets, where the usual one has so many kinds."""
+    made = _tables(shape, kinds.bit_length() // 2, stride)
+    if isinstance(made, Sampling):
+        return 3 * 4**made.width // 16 + 16 * 2 * shape.query_residues
+    return _BYTES_PER_WORD * min(MOST_WORDS, shape.target_residues // stride) if made == "targets" else 0
 
 
 def bytes_kept(shape: Shape) -> int:
@@ -487,6 +510,6 @@ def bytes_kept(shape: Shape) -> int:
     stride, kinds, _ = WordHits.word_counts(shape)
     width = kinds.bit_length() // 2
     residues, targets = shape.database_residues or shape.target_residues, shape.database_targets or shape.targets
-    if not are_kept(residues, targets, width, width + stride - 1) or _way(shape, width, stride) != "targets":
+    if not are_kept(residues, targets, width, width + stride - 1) or _tables(shape, width, stride) != "targets":
         return 0
     return TargetWords.bytes_of(shape.target_residues, shape.targets, width, width + stride - 1)

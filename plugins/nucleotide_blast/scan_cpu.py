@@ -67,7 +67,7 @@ def may_grow(piece, query, place, target, width, size):
 
 
 @inline
-def _equal_back(query, place, piece, target, most):
+def equal_back(query, place, piece, target, most):
     """How many bases before two places are equal, ``most`` at most."""
     count, target = np.int64(0), target + piece.begin
     while count + 8 <= most:
@@ -81,7 +81,7 @@ def _equal_back(query, place, piece, target, most):
 
 
 @inline
-def _equal_ahead(query, place, piece, target, most):
+def equal_ahead(query, place, piece, target, most):
     """How many bases from two places on are equal, ``most`` at most."""
     count, target = np.int64(0), target + piece.begin
     while count + 8 <= most:
@@ -102,29 +102,31 @@ def whole_word(piece, query, place, target, width, size):
     need = size - width
     if need == 0:
         return True, place, target, 0
-    strands = query.strands
-    left = _equal_back(query, place, piece, target, min(need, place - first, target))
-    right = _equal_ahead(query, place + width, piece, target + width,
+    left = equal_back(query, place, piece, target, min(need, place - first, target))
+    right = equal_ahead(query, place + width, piece, target + width,
                          min(need - left, last - place - width, piece.size - target - width))
     if left + right < need:
         return False, place, target, 0
-    target += piece.begin  # in its bits
-    end = piece.begin + piece.size
-    place, target = place - left, target - left
-    if query.opens[place]:
-        return True, place, target - piece.begin, 0
+    return without_masked(piece, query, place - left, target - left, need, size)
+
+
+@inline
+def without_masked(piece, query, place, target, need, size):
+    """Skipping of masked bases of a hit that needs so many more bases than its table word, as ``whole_word``."""
+    if need == 0 or query.opens[place]:
+        return True, place, target, 0
     if not query.indexed[place + need]:
         return False, place, target, 0
     shift = 0
     while not query.indexed[place + shift]:
         shift += 1
     place, target = place + shift, target + shift
-    if not query.opens[place] or target + size > end:
+    if not query.opens[place] or target + size > piece.size:
         return False, place, target, 0
     for k in range(size):
-        if strands[place + k] != base_at(piece.bits, target + k):
+        if query.strands[place + k] != base_at(piece.bits, piece.begin + target + k):
             return False, place, target, 0
-    return True, place, target - piece.begin, shift
+    return True, place, target, shift
 
 
 def room_for_present() -> np.ndarray:
@@ -147,7 +149,7 @@ def fetch_places(table, ranks):
 
 
 @inline
-def _find_present(piece, begin, count, width, stride, table, present):
+def find_present(piece, begin, count, width, stride, table, present):
     """Note which of ``count`` words from number ``begin`` on a table has, and their ranks; returns how many."""
     there = noted(piece.words, piece.begin + begin * stride, count, width, stride, table.bits, present[0])
     for at in range(there):
@@ -198,7 +200,7 @@ def scan_whole(piece, width, stride, table, found, first, present):
     places = min(max(0, (piece.size - width) // stride + 1), piece.behind)
     for begin in range(first, places, AT_ONCE):
         before, own = count, min(AT_ONCE, places - begin)
-        for at in range(_find_present(piece, begin, own, width, stride, table, present)):
+        for at in range(find_present(piece, begin, own, width, stride, table, present)):
             number, rank = begin + present[0, at], present[1, at]
             entry, last = table.starts[rank], table.starts[rank + 1]
             if count + last - entry > len(found):
@@ -224,7 +226,7 @@ def scan(piece, size, width, stride, table, query, found, first, present):
     places = min(max(0, (piece.size - width) // stride + 1), piece.behind)
     for begin in range(first, places, AT_ONCE):
         before, known, own = count, looked_up, min(AT_ONCE, places - begin)
-        for at in range(_find_present(piece, begin, own, width, stride, table, present)):
+        for at in range(find_present(piece, begin, own, width, stride, table, present)):
             target, rank = (begin + present[0, at]) * stride, present[1, at]
             if count + table.starts[rank + 1] - table.starts[rank] > len(found):
                 return before, known, begin

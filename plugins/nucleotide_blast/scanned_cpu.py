@@ -124,19 +124,35 @@ class ScannedSeeds:
     """Makes the columns of seeds of hits, of ``length`` bases, in queries of these numbers.
 
     follow: whether the hits of each diagonal come in the order of their places.
+    strides: of the words of each query; None if hits come in the order of these.
     """
 
-    def __init__(self, found: Scanned, begins: np.ndarray, length: int, queries: np.ndarray, follow: bool) -> None:
+    strides: np.ndarray | None = None
+
+    def __init__(self, found: Scanned, begins: np.ndarray, length: int, queries: np.ndarray, follow: bool,
+                 strides: np.ndarray | None = None) -> None:
         self.found, self.begins, self.length, self.queries, self.follow = found, begins, length, queries, follow
+        self.strides = strides
 
     def __call__(self) -> dict[str, np.ndarray]:
-        count = len(self.found.hits)
+        found, count = self._in_order(), len(self.found.hits)
         query_number, query_pos, target_pos, chunk_of, shift = np.empty((5, count), np.int32)
         target_number, frame = np.empty(count, np.int64), np.empty(count, np.int8)
-        _columns(self.found, self.begins, self.length, self.queries, query_number, target_number, query_pos, target_pos,
+        _columns(found, self.begins, self.length, self.queries, query_number, target_number, query_pos, target_pos,
                  frame, chunk_of, shift)
         return {
             "query": query_number, "target": target_number, "query_pos": query_pos, "target_pos": target_pos,
             "length": np.full(count, self.length, np.int32), "query_frame": frame,
             "target_frame": np.full(count, PLUS, np.int8), "chunk": chunk_of, "shift": shift,
         }  # fmt: skip
+
+    def _in_order(self) -> Scanned:
+        """Hits of each group by the places of their words in the target, then in the query."""
+        if self.strides is None:
+            return self.found
+        group = np.repeat(np.arange(len(self.found.groups)), np.diff(self.found.bounds))
+        stride = self.strides[self.found.groups[group, 0]]
+        place, opposite, shift = self.found.hits.T.astype(np.int64)
+        begin = opposite - shift
+        word = -(-begin // stride) * stride  # a hit has one place that is a multiple of its stride
+        return self.found._replace(hits=self.found.hits[np.lexsort((place - shift + word - begin, word, group))])

@@ -1,8 +1,8 @@
 """Word hits on the CPU: one scan of the targets for all queries whose tables have words of one width.
 
 Such queries share a table. Where they have far more words than the targets, as whole genomes and many reads do, the
-table is made of the targets' words instead (``query_words_cpu.py``), or read with the database. Narrow words of many
-queries are looked for by wider ones (``wide_words_cpu.py``).
+table is made of the targets' words instead (``query_words_cpu.py``), or read with the database. Or all hits are found
+by words of another width, of which there are fewer pairs (``sampled_words_cpu.py``).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import run_tasks
+from seqloom.core.index import Index
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import even_parts
@@ -27,14 +28,22 @@ from seqloom.plugins.nucleotide_blast.query_words_cpu import (
     WIDE,
     Chunks,
     QueryWords,
+    Sampling,
     TargetWords,
+    Way,
     are_kept,
+    best_sampling,
     bytes_made,
     cheapest,
     chunk_spans,
     hits_of_query_words,
     parts_of,
-    wider_by,
+)
+from seqloom.plugins.nucleotide_blast.sampled_words_cpu import (
+    most_rows,
+    room_for_sampled,
+    sampled_table,
+    scan_sampled,
 )
 from seqloom.plugins.nucleotide_blast.scan_cpu import (
     ROOM,
@@ -54,14 +63,12 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     WordHits,
 )
 from seqloom.plugins.nucleotide_blast.target_words_cpu import stored_words
-from seqloom.plugins.nucleotide_blast.wide_words_cpu import room_for_wide, scan_wide, wide_tables
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable
 
 BYTES_PER_ROW = 12
 _WORTH_A_PART, _PARTS_PER_THREAD = 1 << 16, 8
 """Words of a chunk from which on another part is made of it, and parts of a unit for each thread."""
 
-Tables: TypeAlias = tuple[WordTable, WordTable]
 AnyTable: TypeAlias = WordTable | SmallTable | ChainedTable
 Scan = Callable[[Piece, AnyTable, QueryTable, np.ndarray, int], tuple[int, int, int]]
 
@@ -74,59 +81,116 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
         length: bases of a hit.
         kinds: how many different words of a width there can be.
         scanner: gives for a width, a stride and the table the function that scans a chunk.
-        whole_words: whether words are of neighbouring bases, so that those of a target can be put into a table, too.
+        whole_words: whether words are of neighbouring bases, so that others can be looked for in their place, and those
+            of a target put into a table.
         follow: whether ``scanner`` finds the hits of a diagonal in the order of their places.
     """
-    index, bases = context.index(kind), packed_bases(context)
-    queries, targets = context.queries, context.targets
+    index, targets = context.index(kind), context.targets
     query: QueryTable = index.kept(("query", length), lambda: query_table(index, length))
     work, spans = chunk_spans(np.asarray(targets.offsets))
-    found: list[list[np.ndarray]] = [[] for _ in work]
+    search = _Search(context, index, query, length, spans)
     of_widths = [QueryWords(width, index) for width in distinct(index["width"]).tolist()]
     of_widths = [queries for queries in of_widths if queries.total]
+    ways = [search.way(own, whole_words) for own in of_widths]
     share = targets.total_residues / max(context.space.total_residues, targets.total_residues, 1)
-    for own in of_widths:
-        width, stride = own.width, int(index["stride"][index["width"] == own.width][0])
-        made, stored = table_of(index, width), stored_words(context, width, length) if whole_words else None
-        parts, way = [(0, len(spans))] if stored else parts_of(spans, stride), "targets" if stored else "queries"
-        if made is None and whole_words and not stored:
-            way = cheapest(own.total, targets.total_residues // stride, len(parts), width, length, share)
-        if way == "targets":
-            for first, last in parts:
-                chunks = Chunks.of(bases, spans[first:last], width, stride)
-                words = stored or target_words(context, chunks, width, length, first)
-                rows, looked_up = hits_of_query_words(context.threads, own, chunks, length, query, words)
-                for at, some in enumerate(rows, first):
-                    found[at].append(some)
-                context.count("table_hits", looked_up)
-                context.advance(int(chunks.sizes.sum()), len(of_widths) * targets.total_residues)
-            continue
-        look_up: Callable[[Piece, np.ndarray, int], tuple[int, int, int]]
-        if way == "wide":
-            wide: Tables = index.kept(
-                ("wide", width, length), partial(wide_tables, own, query, length, context.threads))
-            look_up = partial(_scan_wide, own.width, length, stride, wide, query)
-        else:
-            table = as_tuple(made) if made is not None else index.kept(
-                ("table", width), partial(own.table, query.begins, kinds(width), context.threads))
-            look_up = partial(_scan, scanner(width, stride, table), table, query)
+    sampling = best_sampling(sum(own.total for own in of_widths), targets.total_residues, length, share)
+    sampled = whole_words and sampling.work < sum(effort for effort, _ in ways)
+    if sampled:
+        search.sample(sampling)
+    else:
+        for own, (_, way) in zip(of_widths, ways, strict=True):
+            if way == "targets":
+                search.look_up_in_targets(own, len(of_widths))
+            else:
+                search.look_for(own, kinds(own.width), scanner, len(of_widths))
+    chunks_of = np.stack([targets.ordinals[work[:, 0]], work[:, 1]], axis=1)
+    hits = scanned(Places(query.begins, query.blocks), search.found, chunks_of, context.threads)
+    make = ScannedSeeds(hits, query.begins, length, context.queries.ordinals, follow,
+                        index["stride"].astype(np.int64) if sampled else None)
+    return Seeds.later(len(hits.hits), make, (CHUNK_COLUMN, SHIFT_COLUMN))
 
-        def look(part: tuple[int, int, int], look_up: Callable = look_up) -> tuple[int, list[np.ndarray], int]:
+
+class _Search:
+    """Looks for the words of an index in the chunks of a volume.
+
+    Attributes:
+        found: rows of each chunk, in the order of the scan.
+    """
+
+    def __init__(self, context: Context, index: Index, query: QueryTable, length: int, spans: np.ndarray) -> None:
+        self.found: list[list[np.ndarray]] = [[] for _ in spans]
+        self._context, self._index, self._query, self._length, self._spans = context, index, query, length, spans
+        self._bases = packed_bases(context)
+
+    def _stride(self, own: QueryWords) -> int:
+        return int(self._index["stride"][self._index["width"] == own.width][0])
+
+    def way(self, own: QueryWords, whole_words: bool) -> tuple[float, Way]:
+        """As ``cheapest``: no work where a table is there."""
+        targets, stride = self._context.targets, self._stride(own)
+        if whole_words and stored_words(self._context, own.width, self._length):
+            return 0, "targets"
+        if not whole_words or table_of(self._index, own.width) is not None:
+            return 0, "queries"
+        share = targets.total_residues / max(self._context.space.total_residues, targets.total_residues, 1)
+        return cheapest(own.total, targets.total_residues // stride, len(parts_of(self._spans, stride)), own.width,
+                        self._length, share)
+
+    def sample(self, sampling: Sampling) -> None:
+        """Look for hits of all queries by other words than BLAST's."""
+        width, stride, _ = sampling
+        widths = self._index["width"]
+        table: WordTable = self._index.kept(
+            ("sampled", width, self._length),
+            partial(sampled_table, self._query, self._index, self._length, width, self._context.threads))
+        most = most_rows(self._length, stride, widths)
+
+        def look_up(piece: Piece, found: np.ndarray, first: int) -> tuple[int, int, int]:
+            done: tuple[int, int, int] = scan_sampled(piece, self._length, width, stride, table, self._query, widths,
+                                                      most, found, first, *room_for_sampled())
+            return done
+
+        self._scan(look_up, stride, 1)
+
+    def look_for(self, own: QueryWords, kinds: int, scanner: Callable, turns: int) -> None:
+        """Look for the words of queries of one width, of which there can be so many; see ``word_seeds``."""
+        width, stride, made = own.width, self._stride(own), table_of(self._index, own.width)
+        table: AnyTable = as_tuple(made) if made is not None else self._index.kept(
+            ("table", width), partial(own.table, self._query.begins, kinds, self._context.threads))
+        scan: Scan = scanner(width, stride, table)
+        self._scan(lambda piece, found, first: scan(piece, table, self._query, found, first), stride, turns,
+                   kinds // 4**width)
+
+    def _scan(self, look_up: Callable[[Piece, np.ndarray, int], tuple[int, int, int]], stride: int, turns: int,
+              templates: int = 1) -> None:
+        """Look for words that are ``stride`` apart in all chunks; this is one of so many ``turns``."""
+        context, everything = self._context, turns * self._context.targets.total_residues
+
+        def look(part: tuple[int, int, int]) -> tuple[int, list[np.ndarray], int]:
             at, first, behind = part
-            low, high = spans[at].tolist()
-            piece = bases.piece(low, high, behind)
+            low, high = self._spans[at].tolist()
+            piece = self._bases.piece(low, high, behind)
             if behind == ALL:
-                context.advance(piece.size, len(of_widths) * targets.total_residues)
+                context.advance(piece.size, everything)
             return at, *all_hits(3, partial(look_up, piece), first)
 
-        words = (spans[:, 1] - spans[:, 0]) // stride * (kinds(width) // 4**width)
+        words = (self._spans[:, 1] - self._spans[:, 0]) // stride * templates
         for at, more, looked_up in run_tasks(context.threads, look, parts_of_chunks(words, context.threads)):
-            found[at] += more
+            self.found[at] += more
             context.count("table_hits", looked_up)
-    chunks_of = np.stack([targets.ordinals[work[:, 0]], work[:, 1]], axis=1)
-    hits = scanned(Places(query.begins, query.blocks), found, chunks_of, context.threads)
-    make = ScannedSeeds(hits, query.begins, length, queries.ordinals, follow)
-    return Seeds.later(len(hits.hits), make, (CHUNK_COLUMN, SHIFT_COLUMN))
+
+    def look_up_in_targets(self, own: QueryWords, turns: int) -> None:
+        """Look the words of queries of one width up in a stored table of the targets, or in tables of some chunks."""
+        context, stride = self._context, self._stride(own)
+        stored = stored_words(context, own.width, self._length)
+        for first, last in [(0, len(self._spans))] if stored else parts_of(self._spans, stride):
+            chunks = Chunks.of(self._bases, self._spans[first:last], own.width, stride)
+            words = stored or target_words(context, chunks, own.width, self._length, first)
+            rows, looked_up = hits_of_query_words(context.threads, own, chunks, self._length, self._query, words)
+            for at, some in enumerate(rows, first):
+                self.found[at].append(some)
+            context.count("table_hits", looked_up)
+            context.advance(int(chunks.sizes.sum()), turns * context.targets.total_residues)
 
 
 def parts_of_chunks(words: np.ndarray, threads: int) -> list[tuple[int, int, int]]:
@@ -143,19 +207,6 @@ def parts_of_chunks(words: np.ndarray, threads: int) -> list[tuple[int, int, int
         cuts = [first for first, _ in even_parts(count, threads, min(several, count / _WORTH_A_PART))] or [0]
         parts += [(chunk, first, behind) for first, behind in zip(cuts, [*cuts[1:], ALL], strict=True)]
     return parts
-
-
-def _scan(scanner: Scan, table: AnyTable, query: QueryTable, piece: Piece, found: np.ndarray, first: int
-          ) -> tuple[int, int, int]:
-    return scanner(piece, table, query, found, first)
-
-
-def _scan_wide(width: int, size: int, stride: int, tables: Tables, query: QueryTable, piece: Piece, found: np.ndarray,
-               first: int) -> tuple[int, int, int]:
-    more = wider_by(width, size)
-    done: tuple[int, int, int] = scan_wide(piece, size, width, more, stride, *tables, query, found, first,
-                                           *room_for_wide())
-    return done
 
 
 def target_words(context: Context, chunks: Chunks, width: int, length: int, first: int) -> TargetWords:

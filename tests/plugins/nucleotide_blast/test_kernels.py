@@ -1,6 +1,7 @@
 """Every stage on the CPU gives exactly the records of its reference twin, from the reference's records."""
 
 import importlib
+import math
 import pkgutil
 import random
 from itertools import pairwise
@@ -21,11 +22,11 @@ from seqloom.core.stages import IndexStage
 from seqloom.installed import registry
 from seqloom.plugins.nucleotide_blast import (
     query_words_cpu,
+    sampled_words_cpu,
     scan_cpu,
     seed_cpu,
     seed_reference,
     ungapped_cpu,
-    wide_words_cpu,
 )
 from seqloom.plugins.nucleotide_blast.packed_cpu import ALL
 from seqloom.queries import load_queries
@@ -128,12 +129,20 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
 
 
 WAYS = [("blastn", 7, "queries"), ("blastn", 7, "targets"), ("blastn", 11, "queries"), ("blastn", 11, "targets"),
-        ("megablast", 16, "queries"), ("megablast", 16, "targets"), ("megablast", 16, "wide")]
+        ("megablast", 16, "queries"), ("megablast", 16, "targets"), ("megablast", 16, "sampled"),
+        ("blastn", 11, "sampled")]
+
+
+def take(patch: pytest.MonkeyPatch, way: str, word_size: int, width: int = 8) -> None:
+    """Have hits found one way; ``sampled``: by words of that width."""
+    sampling = query_words_cpu.Sampling(width, word_size - width + 1, -1 if way == "sampled" else math.inf)
+    patch.setattr(seed_cpu, "best_sampling", lambda *_: sampling)
+    patch.setattr(seed_cpu, "cheapest", lambda *_: (0, way))
 
 
 @pytest.mark.parametrize(("pipeline", "word_size", "way"), WAYS)
 def test_ambiguities_of_queries(pipeline, word_size, way, monkeypatch):
-    monkeypatch.setattr(seed_cpu, "cheapest", lambda *_: way)
+    take(monkeypatch, way, word_size)
     source = random.Random(word_size)
     texts = [random_bases(source, 300) for _ in range(4)]
     queries = batch(*(ambiguous(source, text, 0.04 * number) for number, text in enumerate(texts)))
@@ -177,33 +186,36 @@ def chunked_modules() -> list[Any]:
     return [module for module in modules if hasattr(module, "CHUNK")]
 
 
-@pytest.mark.parametrize("way", ["queries", "targets", "wide"])
+@pytest.mark.parametrize("way", ["queries", "targets", "sampled"])
 @pytest.mark.parametrize(("pipeline", "word_size", "room"),
                          [("blastn", 11, 1), ("blastn", 12, 1 << 16), ("megablast", 12, 3), ("megablast", 20, 1)])
 def test_hits_are_the_same_whichever_words_are_put_into_a_table(pipeline, word_size, room, way, monkeypatch):
     """In a table of targets, words of 20 bases are looked for by wider ones than those of 12."""
-    if way == "wide" and word_size < 16:
-        pytest.skip("hits of so few bases needn't have wider words")
-    monkeypatch.setattr(seed_cpu, "cheapest", lambda *_: way)
+    take(monkeypatch, way, word_size)
     monkeypatch.setattr(scan_cpu, "ROOM", room)
     counts = compare(pipeline, *homologues(7), {"word_size": word_size})
     assert counts["seed.words"] > 5
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10**9), st.sampled_from([16, 17, 20, 28]), st.sampled_from([1, 7, 1 << 16]))
-def test_wider_words_find_the_hits_of_narrow_ones(seed, word_size, room):
-    """Also those that begin or end with a target or a query, or have ambiguities beside them."""
-    source = random.Random(seed)
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**9), st.sampled_from([7, 9, 11, 12, 13, 16, 17, 20, 28]), st.sampled_from([1, 7, 1 << 16]),
+       st.integers(6, 13))
+def test_words_of_any_width_find_the_hits_of_blasts_own(seed, word_size, room, width):
+    """Also those that begin or end with a target or a query, have ambiguities beside them, or masked bases in them."""
+    source, width = random.Random(seed), min(width, word_size)
     text = random_bases(source, 120)
     pieces = [text[a : a + source.randrange(word_size, 60)] for a in range(0, 60, 7)]
-    queries = batch(*pieces, ambiguous(source, text, 0.02), reverse_complement(text), text + "N" + text[:word_size])
-    targets = batch(text, relative(source, text * 2, 0.04), *(piece[1:] for piece in pieces), text[:word_size])
+    queries = batch(*pieces, ambiguous(source, text, 0.02), reverse_complement(text), text + "N" + text[:word_size],
+                    "A" * 30 + text + "CA" * 20, random_bases(source, 700) + text)
+    targets = batch(text, relative(source, text * 2, 0.04), *(piece[1:] for piece in pieces), text[:word_size],
+                    "CA" * 9 + text + "CA" * 12)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(seed_cpu, "cheapest", lambda *_: "wide")
+        take(patch, "sampled", word_size, width)
         patch.setattr(scan_cpu, "ROOM", room)
-        patch.setattr(wide_words_cpu, "PAIRS", source.choice([1, 3, 256]))
-        counts = compare("megablast", queries, targets, {"word_size": word_size, "dust": "no"})
+        patch.setattr(sampled_words_cpu, "PAIRS", source.choice([1, 3, 256]))
+        counts = compare(source.choice(["megablast", "blastn"]), queries, targets,
+                         {"word_size": word_size, "dust": source.choice(["no", "yes"]),
+                          "strand": source.choice(["both", "both", "plus", "minus"])})
     assert counts["seed.words"] > 5
 
 
@@ -211,7 +223,7 @@ def test_wider_words_find_the_hits_of_narrow_ones(seed, word_size, room):
 def test_tables_of_targets_are_made_once_if_small(most, monkeypatch):
     made, used = [], []
     make, use = seed_cpu.TargetWords.of, seed_cpu.hits_of_query_words
-    monkeypatch.setattr(seed_cpu, "cheapest", lambda *_: "targets")
+    take(monkeypatch, "targets", 20)
     monkeypatch.setattr(query_words_cpu, "MOST_KEPT", most)
     monkeypatch.setattr(seed_cpu.TargetWords, "of", lambda *given: made.append(given) or make(*given))
     monkeypatch.setattr(seed_cpu, "hits_of_query_words", lambda *given: used.append(given) or use(*given))
@@ -233,13 +245,14 @@ def test_few_chunks_are_scanned_in_parts(words: list[int], threads: int, parts: 
 @pytest.mark.parametrize(("task", "stages"), [
     ("blastn", []), ("megablast", []), ("dc-megablast", []), ("blastn", ["index.words=small-word-table"]),
     ("megablast", ["index.words=megablast-word-table"])])
-@pytest.mark.parametrize("way", ["queries", "wide"])
+@pytest.mark.parametrize("way", ["queries", "sampled"])
 def test_parts_of_chunks_change_no_row(task: str, stages: list[str], way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     generator = random.Random(3)
     bases = "".join(generator.choices("ACGT", k=6000))
     queries = {"q": bases[500:4500]}
     targets = load_queries("nucleotide", {"t": bases, "u": bases[3000:] + bases[:100]}, "error", None)
-    monkeypatch.setattr(seed_cpu, "cheapest", lambda *_: way if task == "megablast" else "queries")
+    if task != "dc-megablast":
+        take(monkeypatch, way, 28)
     found = []
     for worth in (1 << 20, 7):
         monkeypatch.setattr(seed_cpu, "_WORTH_A_PART", worth)

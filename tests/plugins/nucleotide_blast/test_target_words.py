@@ -75,7 +75,7 @@ def test_words_of_any_width_are_stored(queries, monkeypatch):
     """Long queries have wider words, for which another table may be stored."""
     wanted, _ = rows_of(queries)
     build_index("targets.duckdb", "target-word-table", ["word_size=28", "width=11"])
-    monkeypatch.setattr(seed_cpu, "cheapest", lambda *_: "queries")
+    monkeypatch.setattr(seed_cpu, "cheapest", lambda *_: (0, "queries"))
     looked_up: list[int] = []
     use = query_words_cpu.hits_of_query_words
     monkeypatch.setattr(seed_cpu, "hits_of_query_words",
