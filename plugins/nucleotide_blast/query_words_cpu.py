@@ -457,8 +457,9 @@ def cheapest(words: int, of_targets: int, tables: int, width: int, size: int, sh
     """
     more, pairs, hits = wider_by(width, size), words * of_targets / 4**width, words * of_targets / 4**size
     sides, fewer = (2 if more else 1), pairs / 4**more
-    return min((share * _LOOKED_UP * words + of_targets + _PAIR * pairs, "queries"),
-               (sides * (_LOOKED_UP * of_targets + tables * words + _PAIR * fewer) + _ORDERED * hits, "targets"))
+    by_queries = share * _LOOKED_UP * words + of_targets + _PAIR * pairs
+    by_targets = sides * (_LOOKED_UP * of_targets + tables * words + _PAIR * fewer) + _ORDERED * hits
+    return (by_queries, "queries") if by_queries <= by_targets else (by_targets, "targets")
 
 
 class Sampling(NamedTuple):
