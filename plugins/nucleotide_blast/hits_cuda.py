@@ -328,7 +328,7 @@ class SeedsOnDevices(ScannedSeeds):
         self.begins = strands.begins - np.arange(len(strands.begins))  # ``ScannedSeeds`` has no sentinels at the ends
 
     @cached_property
-    def found(self) -> Scanned:  # type: ignore[override]
+    def found(self) -> Scanned:
         """Hits on the host, in the order of the CPU's scan."""
         parts = [part.rows(self.strands.begins) + np.array([0, first, 0, 0, 0]) for first, part in self.parts]
         rows = np.concatenate([np.empty((0, 5), np.int64), *parts])

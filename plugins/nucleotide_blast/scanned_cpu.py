@@ -6,6 +6,9 @@ which they are extended, so that nothing needs to be sorted for one who keeps in
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 from seqloom.core.classes import NamedTuple
 from seqloom.core.engine.threads import concatenated
@@ -123,19 +126,24 @@ def scanned(places: Places, found: list[list[np.ndarray]], chunks: np.ndarray, t
 class ScannedSeeds:
     """Makes the columns of seeds of hits, of ``length`` bases, in queries of these numbers.
 
-    follow: whether the hits of each diagonal come in the order of their places.
-    strides: of the words of each query; None if hits come in the order of these.
+    Attributes:
+        kept: hits that an extension of single ones could save.
+        follow: whether the hits of each diagonal come in the order of their places.
     """
 
-    strides: np.ndarray | None = None
+    def __init__(self, kept: Scanned, begins: np.ndarray, length: int, queries: np.ndarray, follow: bool,
+                 all_hits: Callable[[], Scanned] | None = None) -> None:
+        """all_hits: finds those that weren't kept, too, in the order of their words."""
+        self.kept, self.begins, self.length, self.queries, self.follow = kept, begins, length, queries, follow
+        self._all_hits = all_hits
 
-    def __init__(self, found: Scanned, begins: np.ndarray, length: int, queries: np.ndarray, follow: bool,
-                 strides: np.ndarray | None = None) -> None:
-        self.found, self.begins, self.length, self.queries, self.follow = found, begins, length, queries, follow
-        self.strides = strides
+    @cached_property
+    def found(self) -> Scanned:
+        """All hits."""
+        return self._all_hits() if self._all_hits else self.kept
 
     def __call__(self) -> dict[str, np.ndarray]:
-        found, count = self._in_order(), len(self.found.hits)
+        found, count = self.found, len(self.found.hits)
         query_number, query_pos, target_pos, chunk_of, shift = np.empty((5, count), np.int32)
         target_number, frame = np.empty(count, np.int64), np.empty(count, np.int8)
         _columns(found, self.begins, self.length, self.queries, query_number, target_number, query_pos, target_pos,
@@ -146,13 +154,12 @@ class ScannedSeeds:
             "target_frame": np.full(count, PLUS, np.int8), "chunk": chunk_of, "shift": shift,
         }  # fmt: skip
 
-    def _in_order(self) -> Scanned:
-        """Hits of each group by the places of their words in the target, then in the query."""
-        if self.strides is None:
-            return self.found
-        group = np.repeat(np.arange(len(self.found.groups)), np.diff(self.found.bounds))
-        stride = self.strides[self.found.groups[group, 0]]
-        place, opposite, shift = self.found.hits.T.astype(np.int64)
-        begin = opposite - shift
-        word = -(-begin // stride) * stride  # a hit has one place that is a multiple of its stride
-        return self.found._replace(hits=self.found.hits[np.lexsort((place - shift + word - begin, word, group))])
+
+def by_words(found: Scanned, strides: np.ndarray) -> Scanned:
+    """Hits of each group by the places of their words in the target, then in the query. strides: of each query."""
+    group = np.repeat(np.arange(len(found.groups)), np.diff(found.bounds))
+    stride = strides[found.groups[group, 0]]
+    place, opposite, shift = found.hits.T.astype(np.int64)
+    begin = opposite - shift
+    word = -(-begin // stride) * stride  # a hit has one place that is a multiple of its stride
+    return found._replace(hits=found.hits[np.lexsort((place - shift + word - begin, word, group))])

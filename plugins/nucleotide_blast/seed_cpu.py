@@ -40,6 +40,7 @@ from seqloom.plugins.nucleotide_blast.query_words_cpu import (
     parts_of,
 )
 from seqloom.plugins.nucleotide_blast.sampled_words_cpu import (
+    Wanted,
     most_rows,
     room_for_sampled,
     sampled_table,
@@ -54,7 +55,8 @@ from seqloom.plugins.nucleotide_blast.scan_cpu import (
     scan,
     scan_whole,
 )
-from seqloom.plugins.nucleotide_blast.scanned_cpu import Places, ScannedSeeds, scanned
+from seqloom.plugins.nucleotide_blast.scanned_cpu import Places, Scanned, ScannedSeeds, by_words, scanned
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     BYTES_PER_SEED,
     CHUNK,
@@ -63,6 +65,13 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     WordHits,
 )
 from seqloom.plugins.nucleotide_blast.target_words_cpu import stored_words
+from seqloom.plugins.nucleotide_blast.ungapped_cpu import (
+    grouped,
+    laid_out_strands,
+    scores_of_groups,
+    strand_limits,
+)
+from seqloom.plugins.nucleotide_blast.ungapped_reference import SHORTEST_APPROXIMATE_WORD
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable
 
 BYTES_PER_ROW = 12
@@ -94,20 +103,39 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     ways = [search.way(own, whole_words) for own in of_widths]
     share = targets.total_residues / max(context.space.total_residues, targets.total_residues, 1)
     sampling = best_sampling(sum(own.total for own in of_widths), targets.total_residues, length, share)
-    sampled = whole_words and sampling.work < sum(effort for effort, _ in ways)
-    if sampled:
-        search.sample(sampling)
+    chunks_of = np.stack([targets.ordinals[work[:, 0]], work[:, 1]], axis=1)
+
+    def by_query(search: _Search) -> Scanned:
+        return scanned(Places(query.begins, query.blocks), search.found, chunks_of, context.threads)
+
+    all_hits = None
+    if whole_words and sampling.work < sum(effort for effort, _ in ways):
+        search.sample(sampling, wanted(context, length))
+
+        def all_hits() -> Scanned:
+            again = search
+            if search.dropped:
+                again = _Search(context, index, query, length, spans)
+                again.sample(sampling, Wanted.all_hits())
+            return by_words(by_query(again), index["stride"].astype(np.int64))
     else:
         for own, (_, way) in zip(of_widths, ways, strict=True):
             if way == "targets":
                 search.look_up_in_targets(own, len(of_widths))
             else:
                 search.look_for(own, kinds(own.width), scanner, len(of_widths))
-    chunks_of = np.stack([targets.ordinals[work[:, 0]], work[:, 1]], axis=1)
-    hits = scanned(Places(query.begins, query.blocks), search.found, chunks_of, context.threads)
-    make = ScannedSeeds(hits, query.begins, length, context.queries.ordinals, follow,
-                        index["stride"].astype(np.int64) if sampled else None)
-    return Seeds.later(len(hits.hits), make, (CHUNK_COLUMN, SHIFT_COLUMN))
+    context.count("table_hits", search.looked_up)
+    make = ScannedSeeds(by_query(search), query.begins, length, context.queries.ordinals, follow, all_hits)
+    return Seeds.later(search.hits, make, (CHUNK_COLUMN, SHIFT_COLUMN))
+
+
+def wanted(context: Context, length: int) -> Wanted:
+    """Of hits of so many bases: all where the next stage may take two of them together, or score them otherwise."""
+    scoring = context.scoring
+    if context.options.window_size or length < SHORTEST_APPROXIMATE_WORD or not isinstance(scoring, NucleotideScoring):
+        return Wanted.all_hits()
+    return Wanted(False, (scoring.matrix, scores_of_groups(scoring)), *laid_out_strands(context), grouped(context),
+                  strand_limits(context))
 
 
 class _Search:
@@ -115,12 +143,20 @@ class _Search:
 
     Attributes:
         found: rows of each chunk, in the order of the scan.
+        dropped: how many more were found, and not kept.
+        looked_up: pairs of equal words.
     """
 
     def __init__(self, context: Context, index: Index, query: QueryTable, length: int, spans: np.ndarray) -> None:
         self.found: list[list[np.ndarray]] = [[] for _ in spans]
+        self.looked_up, self.dropped = 0, 0
         self._context, self._index, self._query, self._length, self._spans = context, index, query, length, spans
         self._bases = packed_bases(context)
+
+    @property
+    def hits(self) -> int:
+        """How many were found."""
+        return self.dropped + sum(len(rows) for parts in self.found for rows in parts)
 
     def _stride(self, own: QueryWords) -> int:
         return int(self._index["stride"][self._index["width"] == own.width][0])
@@ -136,8 +172,8 @@ class _Search:
         return cheapest(own.total, targets.total_residues // stride, len(parts_of(self._spans, stride)), own.width,
                         self._length, share)
 
-    def sample(self, sampling: Sampling) -> None:
-        """Look for hits of all queries by other words than BLAST's."""
+    def sample(self, sampling: Sampling, wanted: Wanted) -> None:
+        """Look for hits of all queries by other words than BLAST's, and keep those that are wanted."""
         width, stride, _ = sampling
         widths = self._index["width"]
         table: WordTable = self._index.kept(
@@ -146,11 +182,15 @@ class _Search:
         most = most_rows(self._length, stride, widths)
 
         def look_up(piece: Piece, found: np.ndarray, first: int) -> tuple[int, int, int]:
+            totals = np.zeros(1, np.int64)
             done: tuple[int, int, int] = scan_sampled(piece, self._length, width, stride, table, self._query, widths,
-                                                      most, found, first, *room_for_sampled())
+                                                      most, wanted, totals, found, first, *room_for_sampled())
+            counts.append(int(totals[0]))
             return done
 
+        counts: list[int] = []
         self._scan(look_up, stride, 1)
+        self.dropped = sum(counts) - self.hits
 
     def look_for(self, own: QueryWords, kinds: int, scanner: Callable, turns: int) -> None:
         """Look for the words of queries of one width, of which there can be so many; see ``word_seeds``."""
@@ -177,7 +217,7 @@ class _Search:
         words = (self._spans[:, 1] - self._spans[:, 0]) // stride * templates
         for at, more, looked_up in run_tasks(context.threads, look, parts_of_chunks(words, context.threads)):
             self.found[at] += more
-            context.count("table_hits", looked_up)
+            self.looked_up += looked_up
 
     def look_up_in_targets(self, own: QueryWords, turns: int) -> None:
         """Look the words of queries of one width up in a stored table of the targets, or in tables of some chunks."""
@@ -189,7 +229,7 @@ class _Search:
             rows, looked_up = hits_of_query_words(context.threads, own, chunks, self._length, self._query, words)
             for at, some in enumerate(rows, first):
                 self.found[at].append(some)
-            context.count("table_hits", looked_up)
+            self.looked_up += looked_up
             context.advance(int(chunks.sizes.sum()), turns * context.targets.total_residues)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.classes import NamedTuple
@@ -321,6 +323,21 @@ def _lay_out(codes, offsets, complement, begins, strands, words):
         lay_out(codes, offsets[query], offsets[query + 1] - offsets[query], complement, begins[query], strands, words)
 
 
+def grouped(context: Context) -> np.ndarray:
+    """``grouped_strands`` of the batch; the same for all its stages, as ``laid_out_strands``."""
+    strands = laid_out_strands(context)
+    for index in context.indexes.values():
+        if index.side == "query":
+            made: np.ndarray = index.kept("groups", lambda: grouped_strands(*strands))
+            return made
+    return grouped_strands(*strands)
+
+
+def scores_of_groups(scoring: Any) -> np.ndarray:
+    """i8[256]: ``group_scores``."""
+    return np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
+
+
 def strand_limits(context: Context) -> np.ndarray:
     """i8[k, 2, 3]: X-drop, reduced cutoff and cutoff of both strands of every query."""
     limits: np.ndarray = context.scoring.of_queries(lambda of: [
@@ -411,7 +428,9 @@ class UngappedExtensionCpu(UngappedExtension):
         if window and (table_words(context)[2].any()
                        or pair_reach(window, context.options.off_diagonal_range, make.unsorted.length)):
             return None
-        hits, bounds, groups, chunks = make.unsorted.found
+        hits, bounds, groups, chunks = make.unsorted.found if window else make.unsorted.kept
+        if not len(hits):
+            return np.empty((0, len(COLUMNS)), np.int32)
         places = groups[:, 0]
         sizes = cells_of_diagonals(2 * context.queries.lengths[places] + 1 + window, np.diff(bounds))
         extension = self._extension(context)
@@ -465,7 +484,5 @@ class UngappedExtensionCpu(UngappedExtension):
     def _extension(self, context: Context) -> Extension:
         scoring, bases = context.scoring, packed_bases(context)
         strands, begins = laid_out_strands(context)
-        scores = np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
-        groups = grouped_strands(strands, begins)
-        return Extension((scoring.matrix, scores), strands, groups, begins, bases.bits, bases.first,
-                         strand_limits(context), context.targets)
+        return Extension((scoring.matrix, scores_of_groups(scoring)), strands, grouped(context), begins, bases.bits,
+                         bases.first, strand_limits(context), context.targets)
