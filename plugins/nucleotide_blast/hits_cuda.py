@@ -7,7 +7,7 @@ table and as that of megablast (G-BLASTN figures 6 to 9), whatever the width of 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cache, cached_property
 from typing import Any
@@ -25,7 +25,15 @@ from seqloom.plugins.common.resident_cuda import Volume, device_memory
 from seqloom.plugins.common.workspace_cuda import rounded
 from seqloom.plugins.nucleotide_blast import scan_cuda
 from seqloom.plugins.nucleotide_blast.packed_cuda import PackedTargets
-from seqloom.plugins.nucleotide_blast.scan_cuda import FOUND, KEPT, LOOKED_UP, look_up_kernel, scan_kernel
+from seqloom.plugins.nucleotide_blast.scan_cuda import (
+    ALL_HITS,
+    FOUND,
+    KEPT,
+    LOOKED_UP,
+    look_up_kernel,
+    look_up_sampled_kernel,
+    scan_kernel,
+)
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK, Scanned, ScannedSeeds, places_of
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable
 
@@ -40,6 +48,8 @@ BYTES_OF_COUNTERS = 1 << 20
 """Of the sort and of others."""
 MOST_PLACES = 1 << 30
 """Scan places of a launch, for each template: they are numbers of 32 bits."""
+KEPT_SHARE = 4
+"""Of hits by chance, for which there is room, one in so many is kept where the others needn't be."""
 SLACK = 1 << 16
 """Found places and hits that there is room for beyond those to be expected."""
 _BLOCKS_PER_PROCESSOR = 8
@@ -85,6 +95,20 @@ def expected_hits(places: int, entries: int, bits: int, more: int) -> int:
     return rounded(2 * by_chance + 4 * entries // (more + 1) + SLACK)
 
 
+class Cutoffs(NamedTuple):
+    """What tells whether the extension of a single hit saves it; see ``scan_cuda.look_up_sampled``.
+
+    Attributes:
+        widths: i4, of BLAST's words of each query.
+        scores: i4[256]. eights: u8, of ``group_bytes``. limits: i8, flat.
+    """
+
+    widths: np.ndarray
+    scores: np.ndarray
+    eights: np.ndarray
+    limits: np.ndarray
+
+
 @dataclass(frozen=True)
 class Words:
     """Words of one width that are looked for.
@@ -94,6 +118,7 @@ class Words:
         width, size: bases of a table word, or of the window that it is taken from; of a hit.
         runs, bits: how words are taken from 32 bases: i8[templates, runs, 2] shifts and masks; bits of a word without
             the number of its template.
+        cutoffs: where words are sampled ones, and hits that aren't saved needn't be kept.
     """
 
     table: WordTable
@@ -101,6 +126,7 @@ class Words:
     size: int
     runs: np.ndarray
     bits: int
+    cutoffs: Cutoffs | None = None
 
     @property
     def stride(self) -> int:
@@ -117,8 +143,8 @@ class Words:
     def expected(self, places: int) -> tuple[int, int]:
         """Found places, and hits, of so many scan places of unrelated sequences and of relatives of the queries."""
         found = places * (len(self.table.starts) - 1) >> self.bits
-        return rounded(2 * found + SLACK), expected_hits(places, len(self.table.entries), self.bits,
-                                                         self.size - self.width)
+        hits = expected_hits(places, len(self.table.entries), self.bits, self.size - self.width)
+        return rounded(2 * found + SLACK), rounded(hits // KEPT_SHARE) if self.cutoffs else hits
 
 
 @dataclass(frozen=True)
@@ -198,7 +224,7 @@ class DeviceHits:
         volume: the packed targets there.
         lows, lengths, diagonals: i8[pieces] there.
         words: keys, and once they are sorted the hits that they are of. places, shifts: i4, of the hits.
-        count: hits.
+        count: hits that are there. total: with those that weren't kept.
         looked_up: pairs of equal words.
     """
 
@@ -240,6 +266,7 @@ class DeviceHits:
             found_room = max(found_room, rounded(int(counts[FOUND])))
             room = max(room, rounded(int(counts[KEPT]))) if counts[KEPT] > room else room
         self.count, self.looked_up = int(counts[KEPT]), int(counts[LOOKED_UP])
+        self.total = int(counts[ALL_HITS]) if self._words.cutoffs else self.count
 
     def _launched(self, strands: Strands, firsts: np.ndarray, total: int, found_room: int, room: int) -> np.ndarray:
         """Counters of both passes."""
@@ -251,7 +278,7 @@ class DeviceHits:
         self.lows, self.lengths, self.diagonals, begins, tiles_there = map(cuda.to_device, (
             self.pieces.lows, self.pieces.lengths, self.layout.diagonals[:-1], firsts[:-1], tiles.astype(np.int32)))
         table = [cuda.to_device(array) if len(array) else cuda.device_array(1, array.dtype) for array in words.table]
-        runs, counts = cuda.to_device(words.runs), cuda.to_device(np.zeros(3, np.int64))
+        runs, counts = cuda.to_device(words.runs), cuda.to_device(np.zeros(4, np.int64))
         self.words = radix_cuda.DeviceWords(room)
         self.places, self.shifts = (cuda.device_array(max(1, room), np.int32) for _ in range(2))
         found = cuda.device_array(max(1, found_room), np.int32)
@@ -261,12 +288,21 @@ class DeviceHits:
             scan_kernel(words.templates)[blocks, scan_cuda.THREADS](
                 self.packed, self.lows, begins, tiles_there, np.int64(total), stride, runs, bits, table[0], found,
                 np.int64(found_room), counts)
-            look_up_kernel(words.templates, words.templates == 1 and words.width < words.size)[
-                _blocks(-(-found_room // scan_cuda.THREADS)), scan_cuda.THREADS](
-                self.packed, self.lows, self.lengths, begins, self.diagonals, stride, runs, bits, *table,
-                there.compared, there.begins, there.blocks, np.int64(BLOCK), there.indexed, there.opens,
-                np.int64(words.width), np.int64(words.size), found, np.int64(found_room), np.int64(self.layout.bits),
-                self.words.words, self.places, self.shifts, np.int64(room), counts)
+        blocks = _blocks(-(-found_room // scan_cuda.THREADS))
+        targets = self.packed, self.lows, self.lengths, begins, self.diagonals, stride, runs, bits
+        queries = there.compared, there.begins, there.blocks, np.int64(BLOCK), there.indexed, there.opens
+        sizes = np.int64(words.width), np.int64(words.size)
+        room_for = (found, np.int64(found_room), np.int64(self.layout.bits), self.words.words, self.places, self.shifts,
+                    np.int64(room), counts)
+        if words.cutoffs:
+            widths, *cutoffs = map(cuda.to_device, words.cutoffs)
+            with launching:
+                look_up_sampled_kernel()[blocks, scan_cuda.THREADS](
+                    *targets, *table, *queries, widths, *sizes, *cutoffs, *room_for)
+        else:
+            with launching:
+                look_up_kernel(words.templates, words.templates == 1 and words.width < words.size)[
+                    blocks, scan_cuda.THREADS](*targets, *table, *queries, *sizes, *room_for)
         result: np.ndarray = counts.copy_to_host()
         return result
 
@@ -322,14 +358,22 @@ class SeedsOnDevices(ScannedSeeds):
     """
 
     def __init__(self, parts: Sequence[tuple[int, DeviceHits]], strands: Strands, chunks: np.ndarray, length: int,
-                 queries: np.ndarray, follow: bool) -> None:
+                 queries: np.ndarray, follow: bool, all_hits: Callable[[], Scanned] | None = None) -> None:
+        """all_hits: finds them where parts don't have all."""
         self.parts, self.strands, self.chunks = parts, strands, chunks
         self.length, self.queries, self.follow = length, queries, follow
         self.begins = strands.begins - np.arange(len(strands.begins))  # ``ScannedSeeds`` has no sentinels at the ends
+        self._all_hits = all_hits
+
+    @property
+    def kept(self) -> Scanned:  # type: ignore[override]
+        return self.found
 
     @cached_property
     def found(self) -> Scanned:
         """Hits on the host, in the order of the CPU's scan."""
+        if self._all_hits:
+            return self._all_hits()
         parts = [part.rows(self.strands.begins) + np.array([0, first, 0, 0, 0]) for first, part in self.parts]
         rows = np.concatenate([np.empty((0, 5), np.int64), *parts])
         # Words of a query have one width, and parts have pieces of their own.

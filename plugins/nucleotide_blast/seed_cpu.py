@@ -20,7 +20,7 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import even_parts
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
-from seqloom.plugins.nucleotide_blast.packed_cpu import ALL, Piece, packed_bases
+from seqloom.plugins.nucleotide_blast.packed_cpu import ALL, Piece, eights, packed_bases
 from seqloom.plugins.nucleotide_blast.paper_tables_cpu import ChainedTable, SmallTable, as_tuple
 from seqloom.plugins.nucleotide_blast.paper_tables_cpu import scanner as scan_in
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import table_of
@@ -129,13 +129,20 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     return Seeds.later(search.hits, make, (CHUNK_COLUMN, SHIFT_COLUMN))
 
 
-def wanted(context: Context, length: int) -> Wanted:
-    """Of hits of so many bases: all where the next stage may take two of them together, or score them otherwise."""
+def keeps_saved(context: Context, length: int) -> bool:
+    """Whether hits of so many bases that the next stage doesn't save needn't be kept: it takes no two of them together.
+    """
     scoring = context.scoring
-    if context.options.window_size or length < SHORTEST_APPROXIMATE_WORD or not isinstance(scoring, NucleotideScoring):
+    return (not context.options.window_size and length >= SHORTEST_APPROXIMATE_WORD
+            and isinstance(scoring, NucleotideScoring))
+
+
+def wanted(context: Context, length: int) -> Wanted:
+    """Of hits of so many bases."""
+    if not keeps_saved(context, length):
         return Wanted.all_hits()
-    return Wanted(False, (scoring.matrix, scores_of_groups(scoring)), *laid_out_strands(context), grouped(context),
-                  strand_limits(context))
+    rules = np.ascontiguousarray(context.scoring.matrix), scores_of_groups(context.scoring)
+    return Wanted(False, rules, *laid_out_strands(context), eights(grouped(context)), strand_limits(context))
 
 
 class _Search:

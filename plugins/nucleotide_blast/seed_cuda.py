@@ -7,8 +7,9 @@ no device has room for, since the queries are full of repeats, are found by the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from seqloom.core.backends import device_count
@@ -23,11 +24,13 @@ from seqloom.plugins.common.resident_cuda import on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
 from seqloom.plugins.nucleotide_blast.discontiguous_cpu import DiscontiguousWordHitsCpu
 from seqloom.plugins.nucleotide_blast.discontiguous_reference import TEMPLATE_WORDS, DiscontiguousWordHits
+from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.hits_cuda import (
     BYTES_OF_COUNTERS,
     BYTES_PER_HIT,
     BYTES_PER_PIECE,
     BYTES_PER_PLACE,
+    Cutoffs,
     DeviceHits,
     Pieces,
     SeedsOnDevices,
@@ -38,9 +41,12 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands, runs_of
 from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
-from seqloom.plugins.nucleotide_blast.query_words_cpu import QueryWords
+from seqloom.plugins.nucleotide_blast.query_words_cpu import QueryWords, best_sampling
+from seqloom.plugins.nucleotide_blast.sampled_words_cpu import sampled_table
+from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable
 from seqloom.plugins.nucleotide_blast.scan_cuda import extraction_runs
-from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu
+from seqloom.plugins.nucleotide_blast.scanned_cpu import Scanned, places_of
+from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu, keeps_saved
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     CHUNK,
     CHUNK_COLUMN,
@@ -49,7 +55,12 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     WordHits,
 )
 from seqloom.plugins.nucleotide_blast.strands import SENTINEL
-from seqloom.plugins.nucleotide_blast.ungapped_cpu import laid_out_strands
+from seqloom.plugins.nucleotide_blast.ungapped_cpu import (
+    grouped,
+    laid_out_strands,
+    scores_of_groups,
+    strand_limits,
+)
 from seqloom.plugins.nucleotide_blast.ungapped_reference import packed
 
 WINDOW = 32
@@ -77,22 +88,27 @@ def shares(pieces: Pieces, devices: int) -> list[tuple[int, int]]:
 
 
 def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[QueryWords, np.ndarray], Words],
-                     follow: bool) -> Seeds:
+                     follow: bool, sampled: Callable[[Strands], Words] | None = None) -> Seeds:
     """Seeds of all words of the index of a kind.
 
     Args:
         length: bases of a hit.
         words: gives for ``QueryWords`` and the begins of strands what is looked for.
         follow: as of ``seed_cpu.word_seeds``.
+        sampled: gives words that are looked for in place of these, with ``Cutoffs``.
 
     Raises:
         BudgetError: there are more hits than devices have room for.
     """
     index, queries, targets = context.index(kind), context.queries, context.targets
-    strands, packed_bases = strands_of(context, index, length), packed_targets(context)
-    pieces = Pieces.of(targets.offsets, CHUNK, CHUNK_OVERLAP)
-    of_widths = [QueryWords(width, index) for width in distinct(index["width"]).tolist()]
-    looked_for = [words(own, strands.begins) for own in of_widths if own.total]
+    strands = index.kept(("strands on devices", length), lambda: strands_of(context, index, length))
+    packed_bases, pieces = packed_targets(context), Pieces.of(targets.offsets, CHUNK, CHUNK_OVERLAP)
+    of_widths = [own for width in distinct(index["width"]).tolist() if (own := QueryWords(width, index)).total]
+    if sampled and of_widths:
+        looked_for = [sampled(strands)]
+    else:
+        looked_for = [index.kept(("words on devices", own.width), partial(words, own, strands.begins))
+                      for own in of_widths]
     work = shares(pieces, device_count())
 
     def search(task: tuple[int, tuple[int, int]]) -> list[tuple[int, DeviceHits]]:
@@ -112,8 +128,35 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     parts = [part for some in found for part in some]
     context.count("table_hits", sum(part.looked_up for _, part in parts))
     chunks = np.stack([targets.ordinals[pieces.targets], pieces.chunks], axis=1).astype(np.int64)
-    make = SeedsOnDevices(parts, strands, chunks, length, queries.ordinals, follow)
-    return Seeds.later(sum(part.count for _, part in parts), make, (CHUNK_COLUMN, SHIFT_COLUMN))
+
+    def all_hits() -> Scanned:
+        again = seeds_on_devices(context, kind, length, words, follow).unmade
+        assert isinstance(again, SeedsOnDevices)
+        return again.found
+
+    make = SeedsOnDevices(parts, strands, chunks, length, queries.ordinals, follow, all_hits if sampled else None)
+    return Seeds.later(sum(part.total for _, part in parts), make, (CHUNK_COLUMN, SHIFT_COLUMN))
+
+
+def sampled_words(context: Context, index: Index, length: int, strands: Strands) -> Words:
+    """Words by which hits of all queries are found (``sampled_words_cpu.py``), and what says which are saved."""
+    total, residues = int(np.diff(index["word_offsets"]).sum()), context.targets.total_residues
+    width = best_sampling(total, residues, length, residues / max(context.space.total_residues, residues, 1)).width
+    query = QueryTable(strands.compared, sequence(strands.compared).words, strands.indexed, strands.opens,
+                       *places_of(strands.begins))
+    limits = strand_limits(context).astype(np.int64).ravel()
+    groups = grouped(context)
+    eights = np.zeros(len(groups) // 8 + 2, np.uint64)
+    eights.view(np.uint8)[: len(groups)] = groups
+    cutoffs = Cutoffs(index["width"].astype(np.int32), scores_of_groups(context.scoring).astype(np.int32), eights,
+                      limits)
+    return Words(sampled_table(query, index, length, width, context.threads), width, length, runs_of_word(width),
+                 2 * width, cutoffs)
+
+
+def runs_of_word(width: int) -> np.ndarray:
+    """``Words.runs`` of words of neighbouring bases."""
+    return np.array([[[2 * (WINDOW - width), (1 << 2 * width) - 1]]], np.int64)
 
 
 def device_footprint(shape: Shape, stride: int, kinds: int, templates: int, extended: bool) -> Footprint:
@@ -140,15 +183,15 @@ class _OnDevices(OnDevices):
     by_cpu: ClassVar[type[SeedStage]]
     flight = 2
 
-    def _or_by_cpu(self, context: Context, *asked: Any) -> Seeds:
-        """``seeds_on_devices``, or those of the CPU where devices have no room for them."""
+    def _or_by_cpu(self, context: Context, seeds: Callable[[], Seeds]) -> Seeds:
+        """What ``seeds_on_devices`` gives, or the seeds of the CPU where devices have no room for them."""
         try:
-            return seeds_on_devices(context, *asked)
+            return seeds()
         except BudgetError:
             context.count("units without room on a device", 1)
-            seeds = self.by_cpu(self.options).run(context, None)
-            assert isinstance(seeds, Seeds)
-            return seeds
+            by_cpu = self.by_cpu(self.options).run(context, None)
+            assert isinstance(by_cpu, Seeds)
+            return by_cpu
 
 
 class WordHitsCuda(_OnDevices, WordHits):
@@ -164,14 +207,18 @@ class WordHitsCuda(_OnDevices, WordHits):
         return scan_seconds(shape)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
-        size = context.options.word_size
+        size, index = context.options.word_size, context.index(WORDS)
 
         def words(own: QueryWords, begins: np.ndarray) -> Words:
-            bits = 2 * own.width
-            runs = np.array([[[2 * WINDOW - bits, (1 << bits) - 1]]], np.int64)
-            return Words(own.table(begins, 1 << bits), own.width, size, runs, bits)
+            return Words(own.table(begins, 4**own.width), own.width, size, runs_of_word(own.width), 2 * own.width)
 
-        return self._or_by_cpu(context, WORDS, size, words, True)
+        def sampled(strands: Strands) -> Words:
+            made: Words = index.kept("sampled on devices", partial(sampled_words, context, index, size, strands))
+            return made
+
+        one_by_one = keeps_saved(context, size)
+        return self._or_by_cpu(context, lambda: seeds_on_devices(
+            context, WORDS, size, words, True, sampled if one_by_one else None))
 
 
 class DiscontiguousWordHitsCuda(_OnDevices, DiscontiguousWordHits):
@@ -195,7 +242,8 @@ class DiscontiguousWordHitsCuda(_OnDevices, DiscontiguousWordHits):
         def words(own: QueryWords, begins: np.ndarray) -> Words:
             return Words(own.table(begins, len(templates) << bits), length, length, runs, bits)
 
-        return self._or_by_cpu(context, TEMPLATE_WORDS, length, words, len(templates) == 1)
+        return self._or_by_cpu(context, lambda: seeds_on_devices(
+            context, TEMPLATE_WORDS, length, words, len(templates) == 1))
 
 
 def scan_seconds(shape: Shape) -> float:

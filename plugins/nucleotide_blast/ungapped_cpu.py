@@ -38,7 +38,7 @@ from seqloom.plugins.nucleotide_blast.ungapped_scanned_cpu import (
 from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import (
     COLUMNS,
     CUTOFF,
-    grouped_strands,
+    group_bytes,
     groups_of,
     segment,
     write_segment,
@@ -324,13 +324,13 @@ def _lay_out(codes, offsets, complement, begins, strands, words):
 
 
 def grouped(context: Context) -> np.ndarray:
-    """``grouped_strands`` of the batch; the same for all its stages, as ``laid_out_strands``."""
+    """``group_bytes`` of the batch; the same for all its stages, as ``laid_out_strands``."""
     strands = laid_out_strands(context)
     for index in context.indexes.values():
         if index.side == "query":
-            made: np.ndarray = index.kept("groups", lambda: grouped_strands(*strands))
+            made: np.ndarray = index.kept("groups", lambda: group_bytes(*strands))
             return made
-    return grouped_strands(*strands)
+    return group_bytes(*strands)
 
 
 def scores_of_groups(scoring: Any) -> np.ndarray:
@@ -484,5 +484,5 @@ class UngappedExtensionCpu(UngappedExtension):
     def _extension(self, context: Context) -> Extension:
         scoring, bases = context.scoring, packed_bases(context)
         strands, begins = laid_out_strands(context)
-        return Extension((scoring.matrix, scores_of_groups(scoring)), strands, grouped(context), begins, bases.bits,
-                         bases.first, strand_limits(context), context.targets)
+        return Extension((scoring.matrix, scores_of_groups(scoring)), strands, eights(grouped(context)), begins,
+                         bases.bits, bases.first, strand_limits(context), context.targets)

@@ -19,7 +19,7 @@ X_DROP, REDUCED, CUTOFF = range(3)
 
 @kernel
 def _group_strands(fours, strands, begins, groups):
-    """Write ``grouped_strands``; fours: four u4[m], the four bases from every fourth place on, from each of 0 to 3."""
+    """Write ``group_bytes``; fours: four u4[m], the four bases from every fourth place on, from each of 0 to 3."""
     for query in range(len(begins) - 1):
         low, size = begins[query], begins[query + 1] - begins[query]
         quarter, to = (size + 3) // GROUP, low + GROUP * query
@@ -38,16 +38,22 @@ def _group_strands(fours, strands, begins, groups):
             groups[to + (place & 3) * quarter + (place >> 2)] = four
 
 
-def grouped_strands(strands: np.ndarray, begins: np.ndarray) -> np.ndarray:
+def group_bytes(strands: np.ndarray, begins: np.ndarray) -> np.ndarray:
     """``packed`` of the reference for u1 ``laid_out_strands`` of every query, those of every fourth place side by side.
 
     Returns:
-        u8 ``eights``: a query's begin at ``begins[query] + 4 * query``, and there as ``group_place`` says.
+        u1: a query's begin at ``begins[query] + 4 * query``, and there as ``group_place`` says; there are at least
+        eight more behind the last.
     """
-    groups = np.zeros(len(strands) + GROUP * len(begins) + 8, np.uint8)
+    groups = np.zeros(len(strands) + GROUP * len(begins) + 16, np.uint8)
     fours = tuple(strands[first:][: len(strands[first:]) & ~3].view(np.uint32) for first in range(GROUP))
     _group_strands(fours, strands, begins, groups)
-    return eights(groups)
+    return groups
+
+
+def grouped_strands(strands: np.ndarray, begins: np.ndarray) -> np.ndarray:
+    """u8 ``eights`` of ``group_bytes``."""
+    return eights(group_bytes(strands, begins))
 
 
 @inline

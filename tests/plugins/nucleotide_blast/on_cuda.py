@@ -13,7 +13,7 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common import radix_cuda
-from seqloom.plugins.nucleotide_blast import hits_cuda, scan_cuda, seed_cuda
+from seqloom.plugins.nucleotide_blast import hits_cuda, query_words_cpu, scan_cuda, seed_cuda
 from seqloom.testing import assert_same_hits, run_pipeline
 
 from .sequences import ambiguous, batch, homologues, random_bases, relative, reverse_complement
@@ -61,6 +61,26 @@ def check_ambiguities() -> None:
     queries = batch(ambiguous(source, text, 0.04), ambiguous(source, text, 0.08))
     counts = compare("blastn", queries, batch(text, "ACG" + reverse_complement(text)), {"evalue": 1000}, fast="cuda")
     assert counts["extend.ungapped"] > 1, counts
+
+
+def check_sampled() -> None:
+    """Hits by words of several widths in place of BLAST's, over masked bases, and runs that many words are in."""
+    best = seed_cuda.best_sampling
+    try:
+        for seed, (size, width) in enumerate([(11, 11), (13, 9), (28, 8)] if SIMULATED else
+                                             [(size, width) for size in (11, 12, 16, 28) for width in range(6, 12)]):
+            source = random.Random(seed)
+            text = random_bases(source, 70 if SIMULATED else 700)
+            repeat = "CA" * 9 if SIMULATED else "CA" * 40
+            queries = batch(text, ambiguous(source, text[9:50], 0.03), repeat + reverse_complement(text[:40]))
+            targets = batch(relative(source, text, 0.05), "ACG" + reverse_complement(text), repeat + text[5:])
+            by = query_words_cpu.Sampling(width, size - width + 1, 0.0)
+            seed_cuda.best_sampling = lambda *_, by=by: by
+            counts = compare("megablast" if seed % 2 else "blastn", queries, targets,
+                             {"word_size": size, "evalue": 1000, "dust": "yes"}, fast="cuda")
+            assert counts["extend.ungapped"] > 1, counts
+    finally:
+        seed_cuda.best_sampling = best
 
 
 def check_discontiguous() -> None:
@@ -137,6 +157,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 
 CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": check_ambiguities,
+          "sampled": check_sampled,
           "discontiguous": check_discontiguous, "chunks": check_chunks, "memory": check_memory,
           "pipeline": check_pipeline}
 
