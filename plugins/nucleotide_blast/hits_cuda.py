@@ -41,6 +41,8 @@ cuda: Any = _cuda
 KEY_BITS = 63
 BYTES_PER_HIT = 2 * (8 + 4) + 4 + 4
 """Key and row, twice for the sort; place and shift."""
+BYTES_PER_SEGMENT = 8 * 4 + 2 * (8 + 4) + 10 * 4
+"""Numbers, what they are sorted by, and columns."""
 BYTES_PER_PIECE = 4 * 8
 BYTES_PER_PLACE = 1 + 1 + 1 + 1 + 1
 """Of the strands of the queries: base, base as it is compared, four bases, and what may begin there."""
@@ -258,7 +260,8 @@ class DeviceHits:
         while True:
             self._room.close()
             self._room.enter_context(device_memory().working_space(
-                fixed + 4 * found_room + BYTES_PER_HIT * room, budget, "word hits on the device"))
+                fixed + 4 * found_room + (BYTES_PER_HIT + BYTES_PER_SEGMENT // 4) * room, budget,
+                "word hits on the device"))
             counts = self._launched(strands, firsts, total, found_room, room)
             if counts[FOUND] <= found_room and counts[KEPT] <= room:
                 break
@@ -305,6 +308,11 @@ class DeviceHits:
                     blocks, scan_cuda.THREADS](*targets, *table, *queries, *sizes, *room_for)
         result: np.ndarray = counts.copy_to_host()
         return result
+
+    @property
+    def expected_segments(self) -> int:
+        """A sixteenth of all hits grow to segments; of those that are kept since they may, a quarter."""
+        return self.count // 4 if self._words.cutoffs else self.count // 16
 
     def sorted_keys(self) -> tuple[Any, Any]:
         """u8 and i4 on the device: keys by diagonal and place, and the hits that they are of."""

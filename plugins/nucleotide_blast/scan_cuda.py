@@ -547,7 +547,7 @@ def exact(matrix, symbols, strands, begin, size, words, low, width, query, targe
 
 
 def extend(keys, rows, total, places, shifts, bits_of_place, words, lows, lengths, diagonals, strands, groups, begins,
-           blocks, block, scores, matrix, symbols, limits, window, length, shortest, segments, room, counts):
+           blocks, block, scores, matrix, symbols, limits, window, length, shortest, segments, ranks, room, counts):
     """Kernel: segments of hits sorted by key; the thread of the first hit of a diagonal and query walks along it.
 
     Args:
@@ -557,7 +557,8 @@ def extend(keys, rows, total, places, shifts, bits_of_place, words, lows, length
         scores, matrix, symbols: i4[256] of groups, i4[codes · symbols] of bases.
         limits: i8[queries · 2 · 3], by strand: X-drop, reduced cutoff, cutoff.
         window: see ``ungapped_reference``. length, shortest: bases of hits, and those from which on groups are used.
-        segments, room, counts: i4[room · SEGMENT]; ``counts[0]`` are found.
+        segments, ranks, room, counts: i4[room · SEGMENT]; u8[room], which put them in order, the query and the number of
+            the hit among the sorted ones; ``counts[0]`` are found.
     """
     hit = cuda.grid(1)
     if hit < total:
@@ -605,6 +606,7 @@ def extend(keys, rows, total, places, shifts, bits_of_place, words, lows, length
                         explored = opposite + taken
                         slot = cuda.atomic.add(counts, 0, int64(1))
                         if slot < room:
+                            ranks[slot] = (uint64(number) << uint64(32)) | uint64(at)
                             slot *= int64(SEGMENT)
                             segments[slot] = int32(number)
                             segments[slot + 1] = int32(piece)
@@ -618,6 +620,47 @@ def extend(keys, rows, total, places, shifts, bits_of_place, words, lows, length
             going = at < total
             if going:
                 going = keys[at] >> uint64(bits_of_place) == diagonal and places[rows[at]] < begin + size
+
+
+def tabulate(segments, rows, total, sizes, queries, chunks, first, plus, minus, table):
+    """Kernel: columns of ``ungapped_cpu.COLUMNS``, i4[10 · total], of segments in the order of ``rows``.
+
+    Args:
+        segments, rows: of ``extend``, and i4[total].
+        sizes, queries: i8[queries], bases and numbers.
+        chunks, first: i8[pieces, 2], target and begin of each piece; the number of the first one that was searched.
+        plus, minus: as what a strand is written.
+    """
+    row = int64(cuda.grid(1))
+    if row < total:
+        at = int64(rows[row]) * int64(SEGMENT)
+        number = int64(segments[at])
+        piece = int64(segments[at + 1]) + first
+        size = int64(sizes[number])
+        chunk = int64(chunks[piece, 1])
+        start = int64(segments[at + 2])
+        word = int64(segments[at + 6])
+        taken = int64(segments[at + 4])
+        frame = plus
+        if word > size:
+            frame = minus
+            start = int64(2) * size + int64(1) - start - taken
+            word = int64(2) * size + int64(1) - word
+        table[row] = int32(queries[number])
+        table[total + row] = int32(chunks[piece, 0])
+        table[2 * total + row] = int32(chunk)
+        table[3 * total + row] = int32(frame)
+        table[4 * total + row] = int32(start)
+        table[5 * total + row] = int32(segments[at + 3] + chunk)
+        table[6 * total + row] = int32(taken)
+        table[7 * total + row] = segments[at + 5]
+        table[8 * total + row] = int32(word)
+        table[9 * total + row] = int32(segments[at + 7] + chunk)
+
+
+@cache
+def tabulate_kernel() -> Any:
+    return kept_kernel()(specialise(tabulate, SEGMENT=SEGMENT))
 
 
 @cache

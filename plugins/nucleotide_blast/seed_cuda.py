@@ -30,6 +30,8 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     BYTES_PER_HIT,
     BYTES_PER_PIECE,
     BYTES_PER_PLACE,
+    BYTES_PER_SEGMENT,
+    KEPT_SHARE,
     Cutoffs,
     DeviceHits,
     Pieces,
@@ -41,7 +43,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands, runs_of
 from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
-from seqloom.plugins.nucleotide_blast.query_words_cpu import QueryWords, best_sampling
+from seqloom.plugins.nucleotide_blast.query_words_cpu import SAMPLED, QueryWords, best_sampling
 from seqloom.plugins.nucleotide_blast.sampled_words_cpu import sampled_table
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable
 from seqloom.plugins.nucleotide_blast.scan_cuda import extraction_runs
@@ -61,7 +63,7 @@ from seqloom.plugins.nucleotide_blast.ungapped_cpu import (
     scores_of_groups,
     strand_limits,
 )
-from seqloom.plugins.nucleotide_blast.ungapped_reference import packed
+from seqloom.plugins.nucleotide_blast.ungapped_reference import SHORTEST_APPROXIMATE_WORD, packed
 
 WINDOW = 32
 """Bases that words are taken from."""
@@ -159,20 +161,22 @@ def runs_of_word(width: int) -> np.ndarray:
     return np.array([[[2 * (WINDOW - width), (1 << 2 * width) - 1]]], np.int64)
 
 
-def device_footprint(shape: Shape, stride: int, kinds: int, templates: int, extended: bool) -> Footprint:
+def device_footprint(shape: Shape, stride: int, kinds: int, templates: int, extended: bool, kept: int = 1
+                     ) -> Footprint:
     """Tables, strands, and hits of unrelated sequences.
 
     Args:
         stride: bases from one word of a target to the next.
         kinds: how many different words there can be in a table.
         extended: whether the device extends hits, so that they don't come to the host.
+        kept: of so many hits by chance one is kept.
     """
     places, bits = 2 * shape.query_residues, (kinds // templates).bit_length() - 1
     scanned, table = shape.target_residues // stride, kinds // 8 + kinds // 16
     found = 2 * min(scanned * templates, scanned * templates * places >> bits)
-    hits = expected_hits(scanned, places * templates, bits, stride - 1)
+    hits = expected_hits(scanned, places * templates, bits, stride - 1) // kept
     device = (BYTES_OF_COUNTERS + table + (BYTES_PER_PLACE + 8 * templates) * places + BYTES_PER_PIECE * shape.targets
-              + 4 * found + BYTES_PER_HIT * hits)
+              + 4 * found + (BYTES_PER_HIT + BYTES_PER_SEGMENT // 4) * hits)
     return Footprint(host=table + (18 + 8 * templates) * places + (BYTES_PER_SEED_HERE if extended else 120) * hits,
                      device=device)
 
@@ -201,7 +205,11 @@ class WordHitsCuda(_OnDevices, WordHits):
 
     def footprint(self, shape: Shape) -> Footprint:
         stride, kinds, _ = self.word_counts(shape)
-        return device_footprint(shape, stride, kinds, 1, not (shape.options and shape.options.window_size))
+        options = shape.options
+        if options and not options.window_size and options.word_size >= SHORTEST_APPROXIMATE_WORD:
+            return device_footprint(shape, stride, max(kinds, 4 ** min(SAMPLED[-1], options.word_size)), 1, True,
+                                    KEPT_SHARE)
+        return device_footprint(shape, stride, kinds, 1, not (options and options.window_size))
 
     def seconds(self, shape: Shape) -> float:
         return scan_seconds(shape)

@@ -15,9 +15,10 @@ from seqloom.core.context import Context
 from seqloom.core.cuda.jit import launching
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Seeds
+from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.common.workspace_cuda import rounded
 from seqloom.plugins.nucleotide_blast.hits_cuda import DeviceHits, SeedsOnDevices
-from seqloom.plugins.nucleotide_blast.scan_cuda import SEGMENT, extend_kernel
+from seqloom.plugins.nucleotide_blast.scan_cuda import SEGMENT, extend_kernel, tabulate_kernel
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
@@ -36,7 +37,7 @@ from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import COLUMNS
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 THREADS = 1 if SIMULATED else 128
 SEGMENTS = 1 << 12
-"""That there is room for at least; usually for as many more as a sixteenth of the hits."""
+"""That there is room for at least."""
 
 
 class UngappedExtensionCuda(UngappedExtensionCpu):
@@ -54,18 +55,25 @@ class UngappedExtensionCuda(UngappedExtensionCpu):
             return super()._of_scanned(context, records)
         parts = []
         for first, hits in found.parts:
-            segments = _segments(context, hits, found.length)
-            segments[:, 1] += first
-            parts.append(segments)
+            parts.append(_table(context, hits, found.length, found.chunks, first))
             context.advance(hits.count, len(records))
-        return _table(context, np.concatenate([np.empty((0, SEGMENT), np.int64), *parts]), found.chunks)
+        if len(parts) == 1:
+            return parts[0]
+        table = np.concatenate([np.empty((0, len(COLUMNS)), np.int32), *parts])
+        # Pieces of parts rise, and each part is in order.
+        return table[np.argsort(context.queries.locate(table[:, 0]), kind="stable")]
 
 
-def _segments(context: Context, hits: DeviceHits, length: int) -> np.ndarray:
-    """i8[n, SEGMENT] of hits of so many bases, in no order."""
+def _table(context: Context, hits: DeviceHits, length: int, chunks: np.ndarray, first: int) -> np.ndarray:
+    """Rows of ``COLUMNS``, column by column, by query, piece, diagonal and place.
+
+    Args:
+        length: bases of a hit.
+        chunks, first: i8[p, 2], target and begin of each piece; the number of the first one of the hits.
+    """
     if not hits.count:
-        return np.empty((0, SEGMENT), np.int64)
-    scoring, strands = context.scoring, hits.strands
+        return np.empty((0, len(COLUMNS)), np.int32)
+    scoring, strands, queries = context.scoring, hits.strands, context.queries
     with on_device(hits.device):
         keys, rows = hits.sorted_keys()
         scores, matrix, limits = map(cuda.to_device, (
@@ -74,33 +82,26 @@ def _segments(context: Context, hits: DeviceHits, length: int) -> np.ndarray:
 
         def launch(room: int) -> tuple[int, np.ndarray]:
             segments, counts = cuda.device_array(room * SEGMENT, np.int32), cuda.to_device(np.zeros(1, np.int64))
+            order = radix_cuda.DeviceWords(room)
             with launching:
                 extend_kernel()[-(-hits.count // THREADS), THREADS](
                     keys, rows, np.int64(hits.count), hits.places, hits.shifts, np.int64(hits.layout.bits), hits.packed,
                     hits.lows, hits.lengths, hits.diagonals, strands.codes, strands.groups, strands.begins,
                     strands.blocks, np.int64(BLOCK), scores, matrix, np.int64(scoring.matrix.shape[1]), limits,
                     np.int64(context.options.window_size), np.int64(length), np.int64(SHORTEST_APPROXIMATE_WORD),
-                    segments, np.int64(room), counts)
+                    segments, order.words, np.int64(room), counts)
             count = int(counts.copy_to_host()[0])
-            kept = min(count, room)
-            here = segments[: kept * SEGMENT].copy_to_host() if kept else np.empty(0, np.int32)
-            return count, here.reshape(-1, SEGMENT).astype(np.int64)
+            if not 0 < count <= room:
+                return count, np.empty((0, len(COLUMNS)), np.int32)
+            there = cuda.device_array(len(COLUMNS) * count, np.int32)
+            about = map(cuda.to_device, (queries.lengths.astype(np.int64), queries.ordinals.astype(np.int64), chunks))
+            with launching:
+                radix_cuda.number_rows[radix_cuda.grid(count)](0, count, 0, order.rows)
+                order.sort(count, 32 + len(queries).bit_length())
+                tabulate_kernel()[-(-count // THREADS), THREADS](
+                    segments, order.rows, np.int64(count), *about, np.int64(first), np.int64(PLUS), np.int64(MINUS),
+                    there)
+            return count, there.copy_to_host().reshape(len(COLUMNS), count).T
 
-        result: np.ndarray = with_capacity(launch, rounded(SEGMENTS + hits.count // 16))
+        result: np.ndarray = with_capacity(launch, rounded(SEGMENTS + hits.expected_segments))
         return result
-
-
-def _table(context: Context, segments: np.ndarray, chunks: np.ndarray) -> np.ndarray:
-    """Rows of ``COLUMNS``, by query, piece, diagonal and place. chunks: i8[p, 2], target and begin of each piece."""
-    query, piece, begun, opposite, length, score, word, word_target = segments.T
-    order = np.lexsort((word_target, word_target - word, piece, query))
-    query, piece, begun, opposite, length, score, word, word_target = segments[order].T
-    size, chunk = context.queries.lengths[query], chunks[piece, 1]
-    minus = word > size
-    offset = np.where(minus, size + 1, 0)
-    start, word = begun - offset, word - offset
-    columns = (context.queries.ordinals[query], chunks[piece, 0], chunk, np.where(minus, MINUS, PLUS),
-               np.where(minus, size - start - length, start), opposite + chunk, length, score,
-               np.where(minus, size - word, word), word_target + chunk)
-    assert len(columns) == len(COLUMNS)
-    return np.stack(columns, axis=1).astype(np.int32)
