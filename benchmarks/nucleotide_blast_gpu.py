@@ -5,13 +5,17 @@
 from host memory, by several threads and by one, and those of one core of the CPU on a part of the bases, whose rows are
 compared. ``memory``: the same with a tenth of the memory that the packed bases take, or 16 MiB. ``pipeline``: searches
 of several queries, each a batch, one after the other and with batches and volumes overlapping, which is G-BLASTN's
-pipeline mode. ``command``: `seqloom` from a database to a file, in turns with itself on one core.
+pipeline mode. ``command``: `seqloom` from a database to a file, in turns with itself on one core. ``peer``: the same
+beside one core of blastn (``--blastn``), with queries in batches that are drawn from the sequences themselves; with
+``--targets random`` there are no copies of these, but random bases.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import subprocess
 import tempfile
 import time
 from collections import Counter
@@ -64,6 +68,15 @@ def copies(texts: list[str], total: int, generator: np.random.Generator) -> Sequ
         lengths.append(first.lengths)
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
     return SequenceBatch(NUCLEOTIDE, np.concatenate(parts), offsets, np.arange(len(offsets) - 1))
+
+
+def among_random(texts: list[str], total: int, generator: np.random.Generator) -> SequenceBatch:
+    """The sequences, and random ones of the same lengths, until there are so many bases."""
+    first = SequenceBatch.of(NUCLEOTIDE, texts)
+    copies = max(0, -(-(total - first.total_residues) // first.total_residues))
+    residues = generator.integers(0, 4, copies * first.total_residues, np.uint8)
+    offsets = np.concatenate([[0], np.cumsum(np.tile(first.lengths, copies + 1))])
+    return SequenceBatch(NUCLEOTIDE, np.concatenate([first.residues, residues]), offsets, np.arange(len(offsets) - 1))
 
 
 def drawn(targets: SequenceBatch, what: str, generator: np.random.Generator) -> SequenceBatch:
@@ -208,21 +221,60 @@ def commands(batches: dict[str, SequenceBatch], targets: SequenceBatch, tasks: S
                              f"rows {'equal' if same else 'DIFFERENT'}")
 
 
-PARTS = ("scan", "search", "memory", "pipeline", "command")
+def beside_blastn(own: SequenceBatch, sizes: Sequence[str], targets: SequenceBatch, tasks: Sequence[str], threads: int,
+                  blastn: str, generator: np.random.Generator) -> Iterator[Timing]:
+    """Commands with the device, beside blastn's with one thread, whose rows are counted that either has alone.
+
+    Args:
+        own: what queries are drawn from.
+        blastn: the program, beside which there is makeblastdb.
+    """
+    program = shutil.which(blastn)
+    if not program:
+        raise SystemExit(f"{blastn} isn't there: install BLAST+, or say where it is (--blastn)")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_fasta(folder / "targets.fasta", targets)
+        yield Timing("db create", seconds_of(folder, "db", "create", "targets.duckdb", "targets.fasta"))
+        subprocess.run([str(Path(program).with_name("makeblastdb")), "-dbtype", "nucl", "-in", "targets.fasta", "-out",
+                        "targets"], cwd=folder, check=True, capture_output=True)
+        for what in sizes:
+            write_fasta(folder / f"{what}.fasta", drawn(own, what, generator))
+            for task in tasks:
+                more = ("--task", "blastn") if task == "blastn" else ()
+                taken = [seconds_of(folder, task, *more, "-q", f"{what}.fasta", "-d", "targets.duckdb", "--backend",
+                                    "cuda", "-f", "6", "-o", "ours.tsv", "-p", str(threads), "--no-store")
+                         for _ in range(1 + REPEATS)][1:]
+                begin = time.perf_counter()
+                subprocess.run([program, "-task", task, "-query", f"{what}.fasta", "-db", "targets", "-outfmt", "6",
+                                "-out", "peers.tsv"], cwd=folder, check=True)
+                peer = time.perf_counter() - begin
+                ours, theirs = (Counter((folder / name).read_text().splitlines()) for name in ("ours.tsv", "peers.tsv"))
+                yield Timing(f"{task} {what}: command, {threads} threads", min(taken),
+                             f"blastn {peer:.2f} s, {peer / min(taken):.1f} times as long; {theirs.total():,} rows, "
+                             f"{(theirs - ours).total()} and {(ours - theirs).total()} of one alone")
+
+
+PARTS = ("scan", "search", "memory", "pipeline", "command", "peer")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fasta", nargs="+")
-    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--parts", nargs="*", default=PARTS[:-1], choices=PARTS)
     parser.add_argument("--bases", type=int, default=500_000_000)
     parser.add_argument("--tasks", nargs="*", default=TASKS, choices=TASKS)
     parser.add_argument("--queries", nargs="*", default=QUERIES, metavar="NUMBERxLENGTH")
     parser.add_argument("--keep", metavar="FOLDER", help="where the files of the part ``command`` shall stay")
+    parser.add_argument("--targets", default="copies", choices=("copies", "random"))
+    parser.add_argument("--blastn", default="blastn", help="the peer's program")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     generator = np.random.default_rng(7)
-    targets = copies([text for path in arguments.fasta for text in records(path)], arguments.bases, generator)
+    texts = [text for path in arguments.fasta for text in records(path)]
+    make = copies if arguments.targets == "copies" else among_random
+    targets = make(texts, arguments.bases, generator)
+    own = SequenceBatch.of(NUCLEOTIDE, texts)
     batches = {what: drawn(targets, what, generator) for what in arguments.queries}
     tasks, threads = arguments.tasks, arguments.threads
     resident = part_of(targets, 250_000_000)
@@ -234,6 +286,7 @@ def main() -> None:
                                    max(LEAST_MEMORY, int(SHARE * targets.total_residues / 4))),
         "pipeline": lambda: overlapped(batches, targets, tasks, threads),
         "command": lambda: commands(batches, targets, tasks, threads, arguments.keep),
+        "peer": lambda: beside_blastn(own, arguments.queries, targets, tasks, threads, arguments.blastn, generator),
     }
     for part in arguments.parts:
         show(parts[part]())

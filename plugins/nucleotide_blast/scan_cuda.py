@@ -557,8 +557,8 @@ def extend(keys, rows, total, places, shifts, bits_of_place, words, lows, length
         scores, matrix, symbols: i4[256] of groups, i4[codes · symbols] of bases.
         limits: i8[queries · 2 · 3], by strand: X-drop, reduced cutoff, cutoff.
         window: see ``ungapped_reference``. length, shortest: bases of hits, and those from which on groups are used.
-        segments, ranks, room, counts: i4[room · SEGMENT]; u8[room], which put them in order, the query and the number of
-            the hit among the sorted ones; ``counts[0]`` are found.
+        segments, ranks, room, counts: i4[room · SEGMENT]; u8[room], which put them in order, the query and the number
+            of the hit among the sorted ones; ``counts[0]`` are found.
     """
     hit = cuda.grid(1)
     if hit < total:

@@ -185,7 +185,8 @@ class _OnDevices(OnDevices):
     """What both kinds of word hits share. Subclasses name the stage of the CPU."""
 
     by_cpu: ClassVar[type[SeedStage]]
-    flight = 2
+    # Many small units: a scan hardly counts, and what the host does for each is done by one thread here and there.
+    batch_residues, flight = 500_000, 6
 
     def _or_by_cpu(self, context: Context, seeds: Callable[[], Seeds]) -> Seeds:
         """What ``seeds_on_devices`` gives, or the seeds of the CPU where devices have no room for them."""
