@@ -102,14 +102,19 @@ class Wanted(NamedTuple):
 
 
 @inline
-def _is_saved(piece, query, wanted, number, place, target, length):
-    """Whether the extension of a hit of ``length`` bases reaches the cutoff."""
+def _may_be_saved(piece, query, wanted, number, place, target, length):
+    """Whether the extension of a hit of ``length`` bases reaches the cutoff, or goes on after eight groups of bases.
+
+    If it does, other hits may lie on its way, which would be extended over the same bases again.
+    """
     begin, end = wanted.begins[number], wanted.begins[number + 1]
     size, at = end - begin - 1, place - query.begins[number]
     limit, groups = wanted.limits[number, np.int64(at > size >> 1)], groups_of(wanted.groups, wanted.begins, number)
     most = most_of_approximate(wanted.rules[1], groups, size, piece.words, piece.begin, piece.size, at, target,
                                limit[X_DROP])
-    if 0 <= most < min(limit[REDUCED], limit[CUTOFF]):
+    if most < 0:
+        return True
+    if most < min(limit[REDUCED], limit[CUTOFF]):
         return False
     found = segment(wanted.rules, wanted.strands[begin:end], groups, piece.bits, piece.begin, piece.size, at, target,
                     length, target + length, limit)
@@ -161,8 +166,8 @@ def _hits_around(piece, size, width, stride, query, widths, wanted, place, targe
         if target - stride < begin <= high - size and query.indexed[place + scanned - target]:
             whole, start, opposite, shift = without_masked(piece, query, place + begin - target, begin, need, size)
             hits += whole
-            if whole and (alone < 0 or (begin == alone and _is_saved(piece, query, wanted, number, start, opposite,
-                                                                     size))):
+            if whole and (alone < 0 or (begin == alone and _may_be_saved(piece, query, wanted, number, start, opposite,
+                                                                         size))):
                 found[count, 0], found[count, 1], found[count, 2] = start, opposite, shift
                 count += 1
         scanned += step
