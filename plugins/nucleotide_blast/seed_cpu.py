@@ -108,16 +108,9 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     def by_query(search: _Search) -> Scanned:
         return scanned(Places(query.begins, query.blocks), search.found, chunks_of, context.threads)
 
-    all_hits = None
-    if whole_words and sampling.work < sum(effort for effort, _ in ways):
+    sampled = whole_words and sampling.work < sum(effort for effort, _ in ways)
+    if sampled:
         search.sample(sampling, wanted(context, length))
-
-        def all_hits() -> Scanned:
-            again = search
-            if search.dropped:
-                again = _Search(context, index, query, length, spans)
-                again.sample(sampling, Wanted.all_hits())
-            return by_words(by_query(again), index["stride"].astype(np.int64))
     else:
         for own, (_, way) in zip(of_widths, ways, strict=True):
             if way == "targets":
@@ -125,7 +118,17 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
             else:
                 search.look_for(own, kinds(own.width), scanner, len(of_widths))
     context.count("table_hits", search.looked_up)
-    make = ScannedSeeds(by_query(search), query.begins, length, context.queries.ordinals, follow, all_hits)
+    kept, dropped = by_query(search), search.dropped
+
+    def all_hits() -> Scanned:
+        found = kept
+        if dropped:
+            again = _Search(context, index, query, length, spans)
+            again.sample(sampling, Wanted.all_hits())
+            found = by_query(again)
+        return by_words(found, index["stride"].astype(np.int64))
+
+    make = ScannedSeeds(kept, query.begins, length, context.queries.ordinals, follow, all_hits if sampled else None)
     return Seeds.later(search.hits, make, (CHUNK_COLUMN, SHIFT_COLUMN))
 
 
