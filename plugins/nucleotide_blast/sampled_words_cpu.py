@@ -83,7 +83,7 @@ class Wanted(NamedTuple):
 
     Attributes:
         every: whether all are kept nevertheless; the rest is empty then.
-        rules: matrix, and i8 ``group_scores``. strands, begins: of ``laid_out_strands``. groups: ``grouped_strands``.
+        rules: matrix, and i8 ``group_scores``. strands, begins: of ``laid_out_strands``. groups: ``group_bytes``.
         limits: i8[k, 2, 3], ``strand_limits``.
     """
 

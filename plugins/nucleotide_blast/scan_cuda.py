@@ -293,7 +293,7 @@ def unlike(groups, window):
 def quick_score(scores, eights, begin, size, words, low, width, query, target, x_drop):
     """The score of ``approximate``; -1 where eight groups to either side don't tell.
 
-    eights: of ``grouped_strands``, in which the query begins at ``begin``.
+    eights: of ``group_bytes``, in which the query begins at ``begin``.
     """
     shift = (GROUP - target % GROUP) % GROUP
     query += shift

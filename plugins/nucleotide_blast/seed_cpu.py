@@ -100,8 +100,8 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     search = _Search(context, index, query, length, spans)
     of_widths = [QueryWords(width, index) for width in distinct(index["width"]).tolist()]
     of_widths = [queries for queries in of_widths if queries.total]
-    ways = [search.way(own, whole_words) for own in of_widths]
     share = targets.total_residues / max(context.space.total_residues, targets.total_residues, 1)
+    ways = [search.way(own, whole_words, share) for own in of_widths]
     sampling = best_sampling(sum(own.total for own in of_widths), targets.total_residues, length, share)
     chunks_of = np.stack([targets.ordinals[work[:, 0]], work[:, 1]], axis=1)
 
@@ -171,15 +171,14 @@ class _Search:
     def _stride(self, own: QueryWords) -> int:
         return int(self._index["stride"][self._index["width"] == own.width][0])
 
-    def way(self, own: QueryWords, whole_words: bool) -> tuple[float, Way]:
+    def way(self, own: QueryWords, whole_words: bool, share: float) -> tuple[float, Way]:
         """As ``cheapest``: no work where a table is there."""
-        targets, stride = self._context.targets, self._stride(own)
+        residues, stride = self._context.targets.total_residues, self._stride(own)
         if whole_words and stored_words(self._context, own.width, self._length):
             return 0, "targets"
         if not whole_words or table_of(self._index, own.width) is not None:
             return 0, "queries"
-        share = targets.total_residues / max(self._context.space.total_residues, targets.total_residues, 1)
-        return cheapest(own.total, targets.total_residues // stride, len(parts_of(self._spans, stride)), own.width,
+        return cheapest(own.total, residues // stride, len(parts_of(self._spans, stride)), own.width,
                         self._length, share)
 
     def sample(self, sampling: Sampling, wanted: Wanted) -> None:

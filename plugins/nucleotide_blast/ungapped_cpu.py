@@ -356,7 +356,7 @@ def table_words(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class Extension(NamedTuple):
-    """What all extensions of a unit share: matrix and scores of groups, strands with ``grouped_strands`` and
+    """What all extensions of a unit share: matrix and scores of groups, strands with ``group_bytes`` and
     begins, packed targets, and where in these the volume begins."""
 
     rules: tuple[np.ndarray, np.ndarray]

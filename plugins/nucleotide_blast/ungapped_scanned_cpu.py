@@ -105,7 +105,7 @@ def extend_scanned(rules, strands, groups, begins, bits, words, spans, hits, bou
     Rows of ``table`` have the diagonal and the place of the hit behind their columns.
 
     Args:
-        groups: ``grouped_strands``. words: ``eights`` of the bits.
+        groups: ``group_bytes``. words: ``eights`` of the bits.
         share: of all diagonals, as two numbers: the last bits of those that are looked at, and how many bits these are.
         sizes: i8[g, 2], how many cells each query and chunk takes of ``explored``, and of ``keys``: as many or none.
         explored: i4, of diagonals: twice how far the last hit there was explored, and 1 if it was saved. Without keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
-from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, eights, four_at, reversed_bytes
+from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, four_at, reversed_bytes
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 from seqloom.plugins.nucleotide_blast.ungapped_reference import GROUP, SHORTEST_APPROXIMATE_WORD
 
@@ -51,26 +51,21 @@ def group_bytes(strands: np.ndarray, begins: np.ndarray) -> np.ndarray:
     return groups
 
 
-def grouped_strands(strands: np.ndarray, begins: np.ndarray) -> np.ndarray:
-    """u8 ``eights`` of ``group_bytes``."""
-    return eights(group_bytes(strands, begins))
-
-
 @inline
 def groups_of(groups, begins, query):
-    """The part of ``grouped_strands`` that is of one query."""
+    """The part of ``group_bytes``, as ``eights``, that is of one query."""
     return groups[begins[query] + GROUP * query : begins[query + 1] + GROUP * (query + 1)]
 
 
 @inline
 def group_place(size, place):
-    """Where ``grouped_strands`` of a query with ``size`` + 1 codes have the group from a place on."""
+    """Where ``group_bytes`` of a query with ``size`` + 1 codes have the group from a place on."""
     return (place & 3) * ((size >> 2) + 1) + (place >> 2)
 
 
 @inline
 def _group_at(groups, place):
-    """The group at a place of ``grouped_strands``."""
+    """The group at a place of ``group_bytes``."""
     return np.int64(groups[place] & np.uint64(255))
 
 
@@ -78,7 +73,7 @@ def _group_at(groups, place):
 def _approximate(scores, groups, size, bits, low, width, query, target, word_end, x_drop):
     """Segment of whole groups of four: query, target, length, score.
 
-    groups: ``grouped_strands`` of the query, which has ``size`` codes and one behind; its target has ``width`` bases
+    groups: ``group_bytes`` of the query, which has ``size`` codes and one behind; its target has ``width`` bases
     from ``low`` on.
     """
     shift = -target % GROUP
@@ -172,7 +167,7 @@ def _exact(matrix, strands, bits, low, width, query, target, x_drop):
 def segment(rules, query, groups, bits, low, width, place, opposite, length, word_end, limit):
     """The segment around a hit: query, target, length, score; exact if it is short or reaches the reduced cutoff.
 
-    rules: matrix and scores of groups. query, groups: ``laid_out_strands`` of one query, and ``grouped_strands``.
+    rules: matrix and scores of groups. query, groups: ``laid_out_strands`` of one query, and ``group_bytes``.
     word_end: end in the target of the word, or of what it goes on to; an approximate segment reaches at least as far.
     """
     matrix, scores = rules

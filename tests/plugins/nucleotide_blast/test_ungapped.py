@@ -25,7 +25,7 @@ from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     pair_reach,
 )
 from seqloom.plugins.nucleotide_blast.ungapped_scanned_cpu import cells_of_diagonals
-from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import group_place, grouped_strands, most_of_approximate
+from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import group_bytes, group_place, most_of_approximate
 
 from tests.plugins.nucleotide_blast.sequences import random_bases, relative
 
@@ -188,8 +188,8 @@ def test_few_hits_of_long_queries_are_kept_by_diagonal_as_many_are(seed, window,
                          ([256, 256], (2, 2)), ([1024, 0], (3, 2))):
         table = np.zeros((len(hits), ungapped_scanned_cpu.PLACE_OF + 1), np.int32)
         count = ungapped_scanned_cpu.extend_scanned(
-            (SCORING.matrix, np.array(group_scores(2, -3))), strands, grouped_strands(strands, begins), begins, bits,
-            eights(bits), np.array([[0, 500]]), hits, np.array([0, len(hits)]), np.zeros(1, np.int64),
+            (SCORING.matrix, np.array(group_scores(2, -3))), strands, eights(group_bytes(strands, begins)), begins,
+            bits, eights(bits), np.array([[0, 500]]), hits, np.array([0, len(hits)]), np.zeros(1, np.int64),
             np.zeros((1, 3), np.int64), np.array([[[20, least, least]] * 2]), window, length, share, np.array([cells]),
             np.empty(1024, np.int32), np.empty(cells[1], np.int32),
             np.empty(ungapped_scanned_cpu.AT_ONCE, np.int64), table)
@@ -214,7 +214,7 @@ def test_groups_of_strands_are_those_of_the_reference():
     generator = np.random.default_rng(3)
     sizes = [1, 2, 3, 7, 40, 41]
     strands, begins = generator.integers(0, 16, sum(sizes)).astype(np.uint8), np.cumsum([0, *sizes])
-    groups = grouped_strands(strands, begins)
+    groups = eights(group_bytes(strands, begins))
     for query, size in enumerate(sizes):
         own = strands[begins[query] : begins[query + 1]]
         found = [int(groups[begins[query] + 4 * query + group_place(size - 1, place)]) & 255 for place in range(size)]
@@ -232,7 +232,7 @@ def test_eight_groups_to_either_side_score_as_one_by_one(seed, pair, x_drop):
     gains = [scores[packed(codes[0, at : at + 4])[0] ^ packed(codes[1, at : at + 4])[0]] for at in range(0, 64, 4)]
     left, right = ([0, *accumulate(side)] for side in (gains[7::-1], gains[8:]))
     goes_on = any(side[-1] >= max(side) - x_drop for side in (left, right))
-    groups = grouped_strands(np.append(codes[0], np.uint8(SENTINEL)), np.array([0, 65]))
+    groups = eights(group_bytes(np.append(codes[0], np.uint8(SENTINEL)), np.array([0, 65])))
     bits = packed_bits(np.concatenate([np.zeros(first, np.uint8), codes[1]]))
     most = most_of_approximate(np.array(scores), groups, 64, eights(bits), first, 64, place, place, x_drop)
     assert most == (-1 if goes_on else max(left) + max(right))
