@@ -23,8 +23,8 @@ INSERT, DELETE, MATCH, MISMATCH = 1, 2, 7, 8
 _DTYPES = {"i1": np.int8, "i4": np.int32, "i8": np.int64, "f4": np.float32, "f8": np.float64, "bool": np.bool_,
            "str": np.object_, "path": np.uint32}
 COLUMN_TYPES = tuple(_DTYPES)
-MANY_ROWS = 1 << 15
-"""Rows from which on a kernel copies them, which has to be loaded."""
+MANY_VALUES = 1 << 17
+"""Of rows, from which on a kernel copies them, which has to be loaded."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Ragged:
         lengths = self.offsets[1:][index] - starts
         offsets = np.zeros(len(index) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        if len(index) >= MANY_ROWS and self.values.dtype != object:
+        if offsets[-1] >= MANY_VALUES and self.values.dtype != object:
             from .ragged_cpu import copied_rows
 
             return Ragged(offsets, copied_rows(self.values, starts, offsets))

@@ -29,12 +29,15 @@ def _before(rows, one, other, columns, signs):
 
 @kernel
 def sort_groups(rows, bounds, columns, signs, order, spare):
-    """Write i8[n] ``order`` of ``order_in_groups``; ``spare`` is as long. columns, signs: i8, as of its ``by``."""
+    """Put i8[n] ``order``, which are rows by group, in the order of ``order_in_groups``.
+
+    bounds: where each group begins in it. columns, signs: i8, as of ``by``. spare: as long as ``order``.
+    """
     for group in range(len(bounds) - 1):
         first, last = bounds[group], bounds[group + 1]
         for begin in range(first, last, RUN):
-            for row in range(begin, min(begin + RUN, last)):
-                place = row
+            for place in range(begin, min(begin + RUN, last)):
+                row = order[place]
                 while place > begin and _before(rows, row, order[place - 1], columns, signs):
                     order[place] = order[place - 1]
                     place -= 1
@@ -64,7 +67,7 @@ def order_in_groups(rows: np.ndarray, bounds: np.ndarray, by: Sequence[tuple[int
         bounds: i8[g + 1] of ``group_starts``.
         by: columns, the foremost first, each ``RISING`` or ``FALLING``.
     """
-    order, behind = np.empty(len(rows), np.int64), 0  # groups that are done
+    order, behind = np.arange(len(rows)), 0  # groups that are done
     for group in np.flatnonzero(np.diff(bounds) > LARGE).tolist():
         _compare(rows, bounds[behind : group + 1], by, order)
         first, last = bounds[group : group + 2].tolist()
@@ -75,7 +78,7 @@ def order_in_groups(rows: np.ndarray, bounds: np.ndarray, by: Sequence[tuple[int
 
 
 def _compare(rows: np.ndarray, bounds: np.ndarray, by: Sequence[tuple[int, int]], order: np.ndarray) -> None:
-    """Write the ``order_in_groups`` of some groups."""
+    """Put the rows of some groups in order."""
     columns, signs = (np.array(values, np.int64) for values in zip(*by, strict=True))
     sort_groups(rows, bounds, columns, signs, order, np.empty(len(rows), np.int64))
 
@@ -94,7 +97,7 @@ def _order_of_many(rows: np.ndarray, by: Sequence[tuple[int, int]]) -> np.ndarra
         key += values - least if sign == RISING else most - values
         taken += 1
     if not taken:  # numbers far apart
-        order = np.empty(len(rows), np.int64)
+        order = np.arange(len(rows))
         _compare(rows, np.array([0, len(rows)]), by, order)
         return order
     key <<= of_row  # numbers that all differ are sorted in half the time

@@ -67,19 +67,11 @@ class RankTargets(SortStage):
         options = context.options
         alignments = records.take(self._best_first(context, records, _flat(records.evalue)))
         bounds = group_starts(alignments.query, alignments.target)
-        best = alignments.take(bounds[:-1])
-        sizes = np.diff(bounds)
+        firsts, sizes = bounds[:-1], np.diff(bounds)
         # The raw score of the best alignment, not of the first: E-values below the limit tie.
-        score = np.maximum.reduceat(alignments.score, bounds[:-1]) if len(best) else best.score
-        hits = Hits(
-            {
-                "query": best.query,
-                "target": best.target,
-                "score": score,
-                "bit_score": best.bit_score,
-                "evalue": best.evalue,
-            }
-        )
+        score = np.maximum.reduceat(alignments.score, firsts) if len(firsts) else alignments.score
+        hits = Hits({"score": score, **{name: alignments.data[name][firsts]
+                                        for name in ("query", "target", "bit_score", "evalue")}})
         kept = covering(context, alignments)
         if options.max_hsps is not None:
             by_score = self._best_first(context, alignments, _fine_order(context, alignments))

@@ -247,7 +247,7 @@ def _xdrop_groups(query, target, groups, bounds, segments, costs, reward, separa
 
 Extend = Callable[[np.ndarray, np.ndarray, np.ndarray, Any, np.ndarray, int], tuple[int, int, int, int]]
 """Kernels for groups, their bounds, segments, what saves, room for alignments and the first group."""
-Extender = Callable[[np.ndarray], tuple[int, Extend, Callable[[int], None]]]
+Extender = Callable[[slice], tuple[int, Extend, Callable[[int], None]]]
 
 
 class GappedExtensionCpu(GappedExtension):
@@ -260,9 +260,13 @@ class GappedExtensionCpu(GappedExtension):
         return Footprint(host=12 * shape.query_residues + 16 * shape.threads * shape.longest_query)
 
     @abstractmethod
-    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray) -> Extender:
-        """Makes, for some of the groups, the kernel and what gives it more room, and says where what it reads of the
-        volume begins; from what ``within_reach`` wants to know of their segments."""
+    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
+                 around: np.ndarray) -> Extender:
+        """Makes, for some of the segments, the kernel and what gives it more room, and says where what it reads of the
+        volume begins.
+
+        around: what ``within_reach`` wants to know of all segments.
+        """
 
     def aligner(self, scoring: Any, x_drop: int, query: bytes, target: bytes) -> Any:
         raise NotImplementedError
@@ -296,13 +300,13 @@ class GappedExtensionCpu(GappedExtension):
         groups = np.stack([4 * query_of + 2 * (frames < 0), low, np.minimum(low + CHUNK, targets.offsets[at + 1]),
                            cutoffs, x_drops], axis=1).astype(np.int64)
         strands, begins = laid_out_strands(context)
-        begin = self.extender(context, strands, strand_offsets(begins), groups)
         around = _around(groups, bounds, segments, length)
+        begin = self.extender(context, strands, strand_offsets(begins), groups, around)
         longest = int((groups[:, HIGH] - groups[:, LOW]).max())
 
         def part(span: tuple[int, int]) -> tuple[np.ndarray, int]:
             own, starts = groups[span[0] : span[1]].copy(), bounds[span[0] : span[1] + 1]
-            place, extend, grow = begin(around[starts[0] : starts[-1]])
+            place, extend, grow = begin(slice(starts[0], starts[-1]))
             own[:, LOW : HIGH + 1] -= place
             parts, first, extensions = [], 0, 0
             saved = saved_room(int(np.diff(starts).max()), longest)
@@ -357,8 +361,8 @@ def _around(groups: np.ndarray, bounds: np.ndarray, segments: np.ndarray, length
                     axis=1)
 
 
-def within_reach(around: np.ndarray, reach: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """``stretches`` of the volume that extensions may look at.
+def within_reach(around: np.ndarray, reach: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """First and last base of the volume that each extension may look at, but one.
 
     Args:
         around: i8[n, 6], of each how many bases of its strand are before it and behind it at most, its first and last
@@ -366,7 +370,7 @@ def within_reach(around: np.ndarray, reach: Callable[[np.ndarray], np.ndarray]) 
         reach: how many bases of the target an alignment with so many of the query can take in at most.
     """
     before, behind, first, last, low, high = around.T
-    return stretches(np.maximum(first - reach(before), low), np.minimum(last + reach(behind), high))
+    return np.maximum(first - reach(before), low), np.minimum(last + reach(behind), high)
 
 
 def greedy_reach(scoring: Any, bases: np.ndarray, x_drop: int) -> np.ndarray:
@@ -418,7 +422,8 @@ class XDropExtensionCpu(GappedExtensionCpu, XDropExtension):
     __doc__ = XDropExtension.__doc__
     backend = "cpu"
 
-    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray) -> Extender:
+    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
+                 around: np.ndarray) -> Extender:
         scoring = context.scoring
         refuse_linear(scoring)
         x_drop = max(int(groups[:, X_DROP].max()), scoring.gap_open + scoring.gap_extend)
@@ -430,7 +435,7 @@ class XDropExtensionCpu(GappedExtensionCpu, XDropExtension):
         width = int(np.diff(offsets).max())
         height = min(int((groups[:, HIGH] - groups[:, LOW]).max()), reach(scoring, width, x_drop))
 
-        def begin(around: np.ndarray) -> tuple[int, Extend, Callable[[int], None]]:
+        def begin(some: slice) -> tuple[int, Extend, Callable[[int], None]]:
             space = xdrop_cpu.workspace(height, width, cells)
             separation = self.options.diagonal_separation
 
@@ -462,14 +467,16 @@ class GreedyExtensionCpu(GappedExtensionCpu, GreedyExtension):
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=super().footprint(shape).host + shape.target_residues)
 
-    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray) -> Extender:
+    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
+                 around: np.ndarray) -> Extender:
         scoring, x_drop = context.scoring, int(groups[:, X_DROP].max())
         refuse_affine(scoring)
         query, packed = matchable_strands(strands), packed_bases(context)
         scores = scoring.reward, scoring.penalty, 2 if scoring.reward % 2 else 1
+        first, last = within_reach(around, lambda bases: greedy_reach(scoring, bases, x_drop))
 
-        def begin(around: np.ndarray) -> tuple[int, Extend, Callable[[int], None]]:
-            bases = packed.around(within_reach(around, lambda bases: greedy_reach(scoring, bases, x_drop)))
+        def begin(some: slice) -> tuple[int, Extend, Callable[[int], None]]:
+            bases = packed.around(stretches(first[some], last[some]))
             target = greedy_cpu.sequence(bases.codes)
             room, sides = GreedyRoom(), np.zeros((2, 7), np.int64)
             separation = self.options.diagonal_separation

@@ -155,7 +155,7 @@ class Strands:
 
     Attributes:
         codes, begins: of these.
-        compared: u1, codes as by ``compared_strands``.
+        compared: u1, codes as by ``compared_strands``; the same array where these are.
         groups: u1, ``ungapped_reference.packed`` of the codes.
         indexed, opens: bool, where table words begin, and as many open bases as a hit has.
     """
@@ -168,8 +168,10 @@ class Strands:
     opens: np.ndarray
 
     def on_device(self) -> DeviceStrands:
-        return DeviceStrands(*map(cuda.to_device, (self.codes, self.compared, self.groups, self.indexed, self.opens,
-                                                   *places_of(self.begins))))
+        codes = cuda.to_device(self.codes)
+        compared = codes if self.compared is self.codes else cuda.to_device(self.compared)
+        return DeviceStrands(codes, compared, *map(cuda.to_device, (self.groups, self.indexed, self.opens,
+                                                                    *places_of(self.begins))))
 
 
 class DeviceStrands(NamedTuple):

@@ -157,6 +157,20 @@ def _ambiguous(codes, spans, runs, begin):
             at += 1
 
 
+@kernel
+def _join(first, last, order, spans):
+    """Write ``stretches`` of places, which ``order`` has rise; returns how many."""
+    count = 0
+    for at in range(len(order)):
+        begin, end = max(first[order[at]] - BESIDE, 0) & ~3, last[order[at]] + BESIDE + 3 & ~3
+        if count and begin <= spans[count - 1, 1]:
+            spans[count - 1, 1] = max(spans[count - 1, 1], end)
+        else:
+            spans[count, 0], spans[count, 1] = begin, end
+            count += 1
+    return count
+
+
 def stretches(first: np.ndarray, last: np.ndarray) -> np.ndarray:
     """i8[s, 2]: half-open stretches, rising and apart from each other, that hold those of i8[n] places and some more.
 
@@ -164,11 +178,8 @@ def stretches(first: np.ndarray, last: np.ndarray) -> np.ndarray:
     """
     if not len(first):
         return np.empty((0, 2), np.int64)
-    order = np.argsort(first, kind="stable")
-    begins = np.maximum(first[order] - BESIDE, 0) & ~3
-    ends = np.maximum.accumulate(last[order] + BESIDE + 3 & ~3)
-    new = np.flatnonzero(begins[1:] > ends[:-1]) + 1
-    return np.stack([begins[np.append(0, new)], ends[np.append(new, len(ends)) - 1]], axis=1)
+    spans = np.empty((len(first), 2), np.int64)
+    return spans[: _join(first, last, np.argsort(first), spans)]
 
 
 def _size(spans: np.ndarray) -> int:
@@ -302,10 +313,12 @@ def parts_by_target(bounds: np.ndarray, threads: int, low: np.ndarray, bases: in
 
     Args:
         low: i8[g], where the target or chunk of each group begins in the volume.
-        bases: of queries that all rows may align at most.
+        bases: of queries that all rows may align at most, and about as many of targets.
     """
-    parts, block = group_parts(bounds, threads, bases / _WORTH_A_PART), low // AT_ONCE
-    changes = np.flatnonzero(np.diff(block)) + 1
+    parts = group_parts(bounds, threads, bases / _WORTH_A_PART)
+    if bases < AT_ONCE * len(parts):
+        return parts
+    changes = np.flatnonzero(np.diff(low // AT_ONCE)) + 1
     if not len(changes) or len(changes) > MOST_PARTS:
         return parts
     cuts = sorted({*changes.tolist(), *(end for part in parts for end in part)})

@@ -34,10 +34,11 @@ class Saved(NamedTuple):
         return self._replace(entries=np.concatenate([self.entries, self.entries]))
 
 
-def saved_room(most: int, target: int) -> Saved:
-    """For ``most`` alignments with targets of so many bases."""
+def saved_room(most: int, target: int, entries: int | None = None) -> Saved:
+    """For ``most`` alignments with targets of so many bases; entries: in so many stretches, where that is known."""
     stretches = target // STRETCH + 2
-    entries = 3 * most + min(most, 64) * stretches
+    if entries is None:
+        entries = 3 * most + min(most, 64) * stretches
     return Saved(np.empty((most, 8), np.int64), np.empty(most, np.bool_), np.full(stretches, NOBODY, np.int32),
                  np.empty((entries, 2), np.int32), np.zeros(2, np.int64))
 

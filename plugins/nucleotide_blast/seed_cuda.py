@@ -20,7 +20,7 @@ from seqloom.core.errors import BudgetError
 from seqloom.core.index import Index
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape
-from seqloom.plugins.common.resident_cuda import on_devices
+from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
 from seqloom.plugins.nucleotide_blast.discontiguous_cpu import DiscontiguousWordHitsCpu
 from seqloom.plugins.nucleotide_blast.discontiguous_reference import TEMPLATE_WORDS, DiscontiguousWordHits
@@ -41,7 +41,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     expected_hits,
     runs_of_pieces,
 )
-from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands, runs_of
+from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands
 from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
 from seqloom.plugins.nucleotide_blast.query_words_cpu import SAMPLED, QueryWords, best_sampling
 from seqloom.plugins.nucleotide_blast.sampled_words_cpu import sampled_table
@@ -57,13 +57,14 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     WordHits,
 )
 from seqloom.plugins.nucleotide_blast.strands import SENTINEL
+from seqloom.plugins.nucleotide_blast.strands_cpu import complete
 from seqloom.plugins.nucleotide_blast.ungapped_cpu import (
     grouped,
     laid_out_strands,
     scores_of_groups,
     strand_limits,
 )
-from seqloom.plugins.nucleotide_blast.ungapped_reference import SHORTEST_APPROXIMATE_WORD, packed
+from seqloom.plugins.nucleotide_blast.ungapped_reference import SHORTEST_APPROXIMATE_WORD
 
 WINDOW = 32
 """Bases that words are taken from."""
@@ -74,11 +75,12 @@ BYTES_PER_SEED_HERE = 30
 def strands_of(context: Context, index: Index, length: int) -> Strands:
     """Strands of the queries, with a sentinel behind those of each; hits have ``length`` bases."""
     codes, begins = laid_out_strands(context)
-    ends = index["strand_offsets"][1:]
     compared, shut = compared_strands(index)
-    compared, shut = np.insert(compared, ends, SENTINEL), np.insert(shut, ends, True)
-    return Strands(codes, compared, begins, packed(codes), np.insert(index["indexed"], ends, False),
-                   runs_of(~shut, length))
+    groups, indexed, opens = np.empty_like(codes), *np.empty((2, len(codes)), np.bool_)
+    complete(codes, begins, shut, index["indexed"], length, groups, indexed, opens)
+    as_searched = compared is index["strands"]
+    compared = codes if as_searched else np.insert(compared, index["strand_offsets"][1:], SENTINEL)
+    return Strands(codes, compared, begins, groups, indexed, opens)
 
 
 def shares(pieces: Pieces, devices: int) -> list[tuple[int, int]]:
@@ -187,6 +189,7 @@ class _OnDevices(OnDevices):
     by_cpu: ClassVar[type[SeedStage]]
     # Many small units: a scan hardly counts, and what the host does for each is done by one thread here and there.
     batch_residues, flight = 500_000, 6
+    volume_residues = 4 * VOLUME_RESIDUES  # four bases are a byte
 
     def _or_by_cpu(self, context: Context, seeds: Callable[[], Seeds]) -> Seeds:
         """What ``seeds_on_devices`` gives, or the seeds of the CPU where devices have no room for them."""

@@ -51,3 +51,28 @@ def lay_out(codes, low, size, complement, at, strands, words):
         for place in range(k, min(k + 8, size)):
             strands[to + place] = complement[codes.bases[end - place - 1]]
         k += 8
+
+
+@kernel
+def complete(codes, begins, shut, indexed, length, groups, begin_words, opens):
+    """What is told of every place of the strands of a batch, from the last one to the first.
+
+    Args:
+        codes, begins: of ``laid_out_strands``.
+        shut, indexed: bool, of a word index, which has no place behind the strands of a query.
+        groups: u1, ``ungapped_reference.packed`` of the codes.
+        begin_words: bool, ``indexed``, and False behind the strands of a query.
+        opens: bool, where ``length`` bases begin that aren't shut.
+    """
+    second = third = fourth = np.uint32(0)
+    for query in range(len(begins) - 2, -1, -1):
+        first, last, run = begins[query], begins[query + 1] - 1, 0
+        begin_words[last] = opens[last] = False
+        for place in range(last, first - 1, -1):
+            code = np.uint32(codes[place])
+            groups[place] = (code << np.uint32(6) | second << np.uint32(4) | third << np.uint32(2) | fourth
+                             ) & np.uint32(0xFF)
+            second, third, fourth = code, second, third
+            if place < last:
+                run = 0 if shut[place - query] else run + 1
+                begin_words[place], opens[place] = indexed[place - query], run >= length

@@ -21,17 +21,20 @@ from seqloom.plugins.common import xdrop_cpu
 from seqloom.plugins.common.culling_cpu import (
     ANCHOR_QUERY,
     ANCHOR_TARGET,
+    BY_ENDS,
+    END_SIGNS,
     QUERY_END,
     QUERY_START,
     SCORE,
     TARGET_END,
     TARGET_START,
-    in_report_order,
+    put_in_report_order,
+    sort_pairs,
 )
 from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
 from seqloom.plugins.common.edit_path import PathCounts
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.order_cpu import FALLING, RISING, order_in_groups
+from seqloom.plugins.common.order_cpu import RISING, sort_groups
 from seqloom.plugins.common.xdrop_cpu import BOTH, LEFT, RIGHT, ROW_ONLY, joined_path
 from seqloom.plugins.common.xdrop_cpu import extend as extend_by_scores
 from seqloom.plugins.nucleotide_blast.gapped_cpu import (
@@ -48,7 +51,7 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import reach, refuse_affi
 from seqloom.plugins.nucleotide_blast.greedy import PAIR as PAIRS
 from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, DONE, QUERY, TARGET, script_of, sequence
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
-from seqloom.plugins.nucleotide_blast.packed_cpu import Around, parts_by_target, real_residues
+from seqloom.plugins.nucleotide_blast.packed_cpu import Around, parts_by_target, real_residues, stretches
 from seqloom.plugins.nucleotide_blast.saved_cpu import (
     STRETCH,
     Saved,
@@ -84,6 +87,7 @@ score, X-drop."""
 GROUP, ROW, COUNT, USED = range(4)
 """How far a kernel has come: group, preliminary alignment, and alignments and runs that were made."""
 AHEAD, MORE_RUNS, MORE_CODES = 10, 11, 12
+_BY_GROUP, _BY_GROUP_SIGNS = np.array([GROUP_OF]), np.array([RISING])
 FIRST_RUNS = 16
 FIRST_STEPS = 32
 """Room for runs, and for steps of edit paths, to begin with, for each alignment."""
@@ -281,16 +285,52 @@ def _trace_all(query, real, residues, padded, padded_residues, groups, bounds, h
 
 
 @kernel
-def _rescore(query, real, residues, groups, rows, spans, runs, sequence, again, matrix, costs, percent, stays):
-    """Re-score the rows that are to be rescored ``again``, in this sequence; bool ``stays``: those that are left.
+def _in_sequence(rows, spans, runs, order, fates, room):
+    """``rescore.cut_common_ends`` of all groups: rows that stay, then those that were cut, in reverse.
+
+    Changes rows, spans and runs, and writes the rows to the first places of ``order``; returns how many.
+
+    Args:
+        fates: i8[n], above ``WHOLE`` for those that were cut.
+        room: i8[3, n + 1].
+    """
+    count, cuts, cut = len(rows), 0, room[2]
+    for row in range(count):
+        order[row], fates[row] = row, WHOLE
+    for side in range(2):
+        sort_pairs(rows, order[:count], BY_ENDS[side], END_SIGNS, room)
+        cuts = cut_shared(rows, spans, runs, order[:count], side == 0, fates, cuts)
+        whole = 0
+        for at in range(count):
+            if fates[order[at]] == WHOLE:
+                order[whole] = order[at]
+                whole += 1
+        count = whole
+    for row in range(len(rows)):
+        if fates[row] > WHOLE:
+            cut[fates[row] - 1] = row
+    for number in range(cuts - 1, -1, -1):
+        order[count] = cut[number]
+        count += 1
+    bounds = room[0]
+    bounds[0], bounds[1] = 0, count
+    sort_groups(rows, bounds[:2], _BY_GROUP, _BY_GROUP_SIGNS, order[:count], room[1])
+    return count
+
+
+@kernel
+def _rescore(query, real, residues, groups, rows, spans, runs, order, fates, every, matrix, costs, percent):
+    """Re-score ``every`` row, or those that were cut, in this order; returns how many are left, the first ones of it.
 
     query, residues: ``greedy_cpu.sequence``. real: the queries' real bases.
     """
     gap_open, gap_extend, reward, factor = costs
-    for at in range(len(sequence)):
-        row = sequence[at]
-        stays[at] = True
-        if not again[row]:
+    left = 0
+    for at in range(len(order)):
+        row = order[at]
+        order[left] = row
+        if not every and fates[row] == WHOLE:
+            left += 1
             continue
         group, hsp = groups[rows[row, GROUP_OF]], rows[row]
         first, count = spans[row, 0], spans[row, 1]
@@ -299,22 +339,43 @@ def _rescore(query, real, residues, groups, rows, spans, runs, sequence, again, 
                                    group[CUTOFF])
         first += skipped
         spans[row, 0], spans[row, 1] = first, count
-        stays[at] = count > 0 and is_similar(
+        left += count > 0 and is_similar(
             runs[first : first + count], real, group[BEGIN] + hsp[QUERY_START], residues.bases,
             group[LOW] + hsp[TARGET_START], percent)
+    return left
 
 
 @kernel
-def _uncontained(rows, order, separation, saved, stays):
-    """bool ``stays``: the rows, in this order, that no earlier one of their group encloses."""
+def _choose(query, real, residues, groups, rows, spans, runs, every, matrix, costs, percent, order, fates, room):
+    """Cut and re-score rows, and write those that are left to the first places of ``order``, by group, best first.
+
+    Returns how many, and how many stretches of targets these are in (``saved_cpu.STRETCH``).
+    """
+    count = _in_sequence(rows, spans, runs, order, fates, room)
+    count = _rescore(query, real, residues, groups, rows, spans, runs, order[:count], fates, every, matrix, costs,
+                     percent)
+    count, stretches = put_in_report_order(rows, order[:count], room), 0
+    for at in range(count):
+        row = rows[order[at]]
+        stretches += row[TARGET_END] // STRETCH - row[TARGET_START] // STRETCH + 1
+    return count, stretches
+
+
+@kernel
+def _drop_contained(rows, order, separation, saved):
+    """Keep the rows, in this order, that no earlier one of their group encloses; returns how many, the first of it."""
     forget(saved)
+    left, group = 0, np.int64(-1)
     for at in range(len(order)):
         row = rows[order[at]]
-        if at and row[GROUP_OF] != rows[order[at - 1], GROUP_OF]:
+        if row[GROUP_OF] != group:
             forget(saved)
-        stays[at] = not is_contained(saved, row, separation)
-        if stays[at]:
+        group = row[GROUP_OF]
+        if not is_contained(saved, row, separation):
             save(saved, row)
+            order[left] = order[at]
+            left += 1
+    return left
 
 
 @kernel
@@ -394,11 +455,12 @@ class TracebackCpu(Traceback):
                            targets.lengths[at], minus, cutoffs,
                            scoring.of_queries(lambda of: of.xdrop_final)[query_of]], axis=1).astype(np.int64)
         begin, around = self.tracer(context, strands, real, offsets), _around(groups, bounds, hsps)
+        low, high = within_reach(around, lambda bases: self.reach(scoring, bases))
 
         def part(span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Ragged]:
             own, starts = groups[slice(*span)].copy(), bounds[span[0] : span[1] + 1]
-            some = around[starts[0] : starts[-1]]
-            residues = real_residues(context, within_reach(some, lambda bases: self.reach(scoring, bases)))
+            some = slice(starts[0], starts[-1])
+            residues = real_residues(context, stretches(low[some], high[some]))
             own[:, LOW] -= residues.begin
             made = self._traced(own, starts, hsps, *begin(residues))
             rows, counts, paths = self._chosen(context, strands, real, residues.codes, own, made)
@@ -432,21 +494,14 @@ class TracebackCpu(Traceback):
                 made: Made) -> tuple[np.ndarray, np.ndarray, Ragged]:
         """Alignments that stay, by group, best first: rows, counts and paths."""
         rows, spans, runs = made
-        percent = context.options.perc_identity
-        costs = base_costs(context.scoring)
-        order, cut = _in_sequence(rows, spans, runs)
-        stays = np.empty(len(order), np.bool_)
-        _rescore(sequence(strands), real, sequence(residues), groups, rows, spans, runs, order, cut | self.rescores_all,
-                 np.array(costs.matrix, np.int64), (costs.gap_open, costs.gap_extend, costs.reward, costs.factor),
-                 percent, stays)
-        left = order[stays]
-        left = left[in_report_order(rows[left])]
-        stays = np.empty(len(left), np.bool_)
-        saved = saved_room(len(left), int(groups[:, WIDTH].max()))
-        stretches = rows[left, TARGET_END] // STRETCH - rows[left, TARGET_START] // STRETCH + 1
-        saved = saved._replace(entries=np.empty((int(stretches.sum()), 2), np.int32))
-        _uncontained(rows, left, self.options.diagonal_separation, saved, stays)
-        left = left[stays]
+        costs, room = base_costs(context.scoring), np.empty((5, len(rows) + 1), np.int64)
+        order = room[3]
+        count, entries = _choose(
+            sequence(strands), real, sequence(residues), groups, rows, spans, runs, self.rescores_all,
+            np.array(costs.matrix, np.int64), (costs.gap_open, costs.gap_extend, costs.reward, costs.factor),
+            context.options.perc_identity, order, room[4], room[:3])
+        saved = saved_room(count, int(groups[:, WIDTH].max()), entries)
+        left = order[: _drop_contained(rows, order[:count], self.options.diagonal_separation, saved)]
         paths, counts = paths_and_counts(real, residues, groups, rows, spans, runs, left)
         return rows[left], counts, paths
 
@@ -474,25 +529,6 @@ def paths_and_counts(real: np.ndarray, residues: np.ndarray, groups: np.ndarray,
         paths = np.empty(offsets[-1], np.uint32)
         _edit_paths(bases, opposite, groups, rows, spans, runs, order, offsets, paths, counts)
     return Ragged(offsets, paths[: offsets[-1]].copy()), counts
-
-
-def _in_sequence(rows: np.ndarray, spans: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``rescore.cut_common_ends`` of all groups: rows that stay, then those that were cut, in reverse; which these are.
-
-    Changes rows, spans and runs.
-    """
-    fates, cuts, order = np.zeros(len(rows), np.int64), 0, np.arange(len(rows))
-    for heads, ends, others in ((True, (QUERY_START, TARGET_START), (QUERY_END, TARGET_END)),
-                                (False, (QUERY_END, TARGET_END), (QUERY_START, TARGET_START))):
-        there = rows[order]
-        order = order[order_in_groups(there, group_starts(there[:, GROUP_OF]), [
-            *((end, RISING) for end in ends), (SCORE, FALLING), *((other, FALLING) for other in others)])]
-        cuts = cut_shared(rows, spans, runs, order, heads, fates, cuts)
-        order = order[fates[order] == WHOLE]
-    remains = np.flatnonzero(fates > WHOLE)
-    remains = remains[np.argsort(-fates[remains], kind="stable")]
-    sequence = np.concatenate([order, remains])
-    return sequence[np.argsort(rows[sequence, GROUP_OF], kind="stable")], fates > WHOLE
 
 
 def final_records(context: Context, rows: np.ndarray, counts: np.ndarray, paths: Ragged, query_of: np.ndarray,

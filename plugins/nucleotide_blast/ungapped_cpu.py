@@ -196,7 +196,7 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
             if query[hit[QUERY] + counts] != base_at(bits, low + hit[TARGET] + counts):
                 second = np.int64(1)
         scanned[at, 0], scanned[at, 1] = 2 * place + second, opposite if rising else -opposite
-    in_turn, spare, keys, signs = np.empty(most, np.int64), np.empty(most, np.int64), np.arange(2), np.ones(2, np.int64)
+    in_turn, spare, keys, signs = np.arange(most), np.empty(most, np.int64), np.arange(2), np.ones(2, np.int64)
     sort_groups(scanned, np.arange(0, most + 1, most), keys, signs, in_turn, spare)
     segments, kept = np.empty((most, 4), np.int64), np.zeros(most, np.bool_)
     for turn in range(most):

@@ -41,7 +41,7 @@ def hits(rows: list[tuple[int, int, int]], children: Alignments | None = None) -
 def test_ragged_rows(rows, data, by_kernel) -> None:
     """Few rows and many, which a kernel copies."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records_module, "MANY_ROWS", 0 if by_kernel else 100)
+        patch.setattr(records_module, "MANY_VALUES", 0 if by_kernel else 1 << 17)
         check_ragged_rows(rows, data)
 
 

@@ -125,9 +125,10 @@ def test_few_residues_of_long_targets_are_read(tmp_path: Path, monkeypatch):
 def test_parts_are_cut_by_target_where_that_is_few(monkeypatch):
     monkeypatch.setattr(packed_cpu, "AT_ONCE", 100)
     low, bounds = np.array([0, 50, 120, 120, 350]), np.array([0, 1, 2, 3, 4, 5])
-    assert parts_by_target(bounds, 1, low, 5) == [(0, 2), (2, 4), (4, 5)]
+    assert parts_by_target(bounds, 1, low, 100) == [(0, 2), (2, 4), (4, 5)]
+    assert parts_by_target(bounds, 1, low, 99) == [(0, 5)]
     monkeypatch.setattr(packed_cpu, "MOST_PARTS", 1)
-    assert parts_by_target(bounds, 1, low, 5) == [(0, 5)]
+    assert parts_by_target(bounds, 1, low, 100) == [(0, 5)]
     assert len(parts_by_target(bounds, 2, low, 1 << 40)) == 5 and len(parts_by_target(bounds, 2, low, 1 << 10)) == 1
 
 
