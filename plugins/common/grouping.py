@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +32,12 @@ def even_parts(rows: int, threads: int, work: float = math.inf) -> list[tuple[in
     parts = max(_PARTS, _PARTS_PER_THREAD * threads) if threads > 1 else 1
     parts = int(min(parts, max(work, 1)))
     return list(pairwise(distinct(rows * np.arange(parts + 1) // parts).tolist()))
+
+
+def cut_at(parts: list[tuple[int, int]], alone: Iterable[int]) -> list[tuple[int, int]]:
+    """Parts first … last − 1 of neighbouring groups, of which some groups get parts of their own."""
+    cuts = {0, *(last for _, last in parts), *(end for group in alone for end in (group, group + 1))}
+    return list(pairwise(sorted(cuts)))
 
 
 def group_parts(starts: np.ndarray, threads: int, work: float = math.inf) -> list[tuple[int, int]]:

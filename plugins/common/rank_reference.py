@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.distinct import distinct
+from seqloom.core.distinct import distinct, ranked
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Alignments, Hits, Records
 from seqloom.core.stages import Footprint, Shape, SortStage
@@ -130,12 +130,15 @@ def _query_lengths(context: Context, records: Records) -> np.ndarray:
 def _fine_order(context: Context, alignments: Alignments) -> np.ndarray:
     """f8[n]: what puts alignments of a pair in the order of their scores, where these alone don't.
 
-    As in the peer, they do behind culling or a choice of best hits.
+    As in the peer, they do behind culling or a choice of best hits, and for a query that has some on either strand.
     """
     options = context.options
     rounded = getattr(options, "culling_limit", None) or getattr(options, "best_hit", lambda: None)()
-    one_strand = (alignments.query_frame * alignments.target_frame > 0).all()
-    return alignments.evalue if one_strand and not rounded else np.zeros(len(alignments))
+    if rounded or not len(alignments):
+        return np.zeros(len(alignments))
+    _, query = ranked(alignments.query)
+    both_strands = np.bincount(query, alignments.query_frame * alignments.target_frame < 0) > 0
+    return np.where(both_strands[query], 0.0, alignments.evalue)
 
 
 def _flat(evalues: np.ndarray) -> np.ndarray:

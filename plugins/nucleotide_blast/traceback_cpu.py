@@ -16,6 +16,7 @@ from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import DELETE, INSERT, Alignments, Ragged, Records
+from seqloom.core.sequences import offsets_of
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common import xdrop_cpu
 from seqloom.plugins.common.culling_cpu import (
@@ -33,7 +34,7 @@ from seqloom.plugins.common.culling_cpu import (
 )
 from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
 from seqloom.plugins.common.edit_path import PathCounts
-from seqloom.plugins.common.grouping import group_starts
+from seqloom.plugins.common.grouping import cut_at, even_parts, group_starts
 from seqloom.plugins.common.order_cpu import RISING, sort_groups
 from seqloom.plugins.common.xdrop_cpu import BOTH, LEFT, RIGHT, ROW_ONLY, joined_path
 from seqloom.plugins.common.xdrop_cpu import extend as extend_by_scores
@@ -84,8 +85,9 @@ from seqloom.plugins.nucleotide_blast.ungapped_cpu import laid_out_strands
 BEGIN, SIZE, LOW, WIDTH, TURNED, CUTOFF, X_DROP = range(7)
 """Columns of a group: first base and length of its strand and of its target, whether it is the reverse strand, least
 score, X-drop."""
-GROUP, ROW, COUNT, USED = range(4)
-"""How far a kernel has come: group, preliminary alignment, and alignments and runs that were made."""
+GROUP, ROW, COUNT, USED, EVERY = range(5)
+"""How far a kernel has come: group, preliminary alignment, and alignments and runs that were made; and whether it makes
+one of every preliminary alignment, with no runs where there is none."""
 AHEAD, MORE_RUNS, MORE_CODES = 10, 11, 12
 _BY_GROUP, _BY_GROUP_SIGNS = np.array([GROUP_OF]), np.array([RISING])
 FIRST_RUNS = 16
@@ -205,17 +207,18 @@ def _trace(query, begin, size, target, low, width, hsp, costs, x_drop, reward, s
 def _settled(saved, row, script, runs, rows, spans, progress, wanted):
     """Keep a traced alignment with its script, if it is ``wanted``, and go on to the next; False: ``runs`` are too few.
     """
-    count, used = progress[COUNT], progress[USED]
-    if wanted:
-        if used + len(script) > len(runs):
-            return False
+    count, used, size = progress[COUNT], progress[USED], len(script) if wanted else 0
+    if used + size > len(runs):
+        return False
+    if wanted and not progress[EVERY]:
         save(saved, row)
+    if wanted or progress[EVERY]:
         copy_row(row, rows[count])
         rows[count, GROUP_OF] = progress[GROUP]
-        spans[count, 0], spans[count, 1] = used, len(script)
-        for run in range(len(script)):
+        spans[count, 0], spans[count, 1] = used, size
+        for run in range(size):
             runs[used + run, 0], runs[used + run, 1] = script[run, 0], script[run, 1]
-        progress[COUNT], progress[USED] = count + 1, used + len(script)
+        progress[COUNT], progress[USED] = count + 1, used + size
     progress[ROW] += 1
     return True
 
@@ -229,11 +232,32 @@ def _next(groups, bounds, hsps, separation, saved, progress, row):
             forget(saved)
             continue
         group = groups[progress[GROUP]]
+        copy_row(hsps[progress[ROW]], row)
+        if progress[EVERY]:
+            return AHEAD
         if not has_room(saved, group[WIDTH]):
             return MORE_SAVED
-        copy_row(hsps[progress[ROW]], row)
         if not is_contained(saved, row, separation):
             return AHEAD
+        progress[ROW] += 1
+    return DONE
+
+
+@kernel
+def _settle(hsps, rows, spans, width, separation, saved, progress):
+    """Keep, of alignments that were made of every one of ``hsps`` of a group, those that ``_trace_all`` would make.
+
+    width: of the target. Returns DONE or what is missing; goes on from ``progress``.
+    """
+    while progress[ROW] < len(rows):
+        if not has_room(saved, width):
+            return MORE_SAVED
+        at, count = progress[ROW], progress[COUNT]
+        if spans[at, 1] > 0 and not is_contained(saved, hsps[at], separation):
+            save(saved, rows[at])
+            copy_row(rows[at], rows[count])
+            spans[count, 0], spans[count, 1] = spans[at, 0], spans[at, 1]
+            progress[COUNT] += 1
         progress[ROW] += 1
     return DONE
 
@@ -410,6 +434,24 @@ BYTES_PER_ROW = 600
 """Choices that are kept of a row of an alignment, of which the longest is about as long as a sequence."""
 
 
+WORTH_A_PIECE = 1 << 20
+"""Bases of a query that alignments of a group may take in, from which on another piece is made of the group."""
+
+
+def pieces_of(bounds: np.ndarray, bases: np.ndarray, threads: int) -> dict[int, list[tuple[int, int]]]:
+    """Rows first … last − 1 of pieces of those groups that would keep one thread busy while others have no work left.
+
+    Args:
+        bounds: i8[g + 1], of groups. bases: i8[n], that the alignment of each row may take in of its query.
+    """
+    if threads < 2 or len(bounds) < 2:
+        return {}
+    of_groups = np.add.reduceat(bases, bounds[:-1])
+    least = max(4 * WORTH_A_PIECE, int(of_groups.sum()) // (2 * threads))
+    return {group: even_parts(int(bounds[group + 1] - bounds[group]), threads, int(of_groups[group]) / WORTH_A_PIECE)
+            for group in np.flatnonzero(of_groups > least).tolist()}
+
+
 def first_codes(height: int, width: int) -> int:
     """Codes of choices that a thread begins with on either side."""
     return min(1 << 20, (height + 1) * (width // 16 + 8))
@@ -457,30 +499,53 @@ class TracebackCpu(Traceback):
         begin, around = self.tracer(context, strands, real, offsets), _around(groups, bounds, hsps)
         low, high = within_reach(around, lambda bases: self.reach(scoring, bases))
 
+        def around_of(some: slice, own: np.ndarray) -> Around:
+            residues = real_residues(context, stretches(low[some], high[some]))
+            own[:, LOW] -= residues.begin
+            return residues
+
+        pieces = pieces_of(bounds, around[:, :2].sum(axis=1), context.threads)
+
+        def piece(task: tuple[int, int, int]) -> Made:
+            group, *rows = task
+            own, starts = groups[group : group + 1].copy(), bounds[group] + np.array(rows)
+            residues = around_of(slice(*starts), own)
+            return self._traced(own, starts, hsps, *begin(residues), every=True)
+
+        ahead: dict[int, list[Made]] = {group: [] for group in pieces}
+        tasks = [(group, *rows) for group, some in pieces.items() for rows in some]
+        for (group, *_), traced in zip(tasks, run_tasks(context.threads, piece, tasks), strict=True):
+            ahead[group].append(traced)
+
         def part(span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Ragged]:
             own, starts = groups[slice(*span)].copy(), bounds[span[0] : span[1] + 1]
             some = slice(starts[0], starts[-1])
-            residues = real_residues(context, stretches(low[some], high[some]))
-            own[:, LOW] -= residues.begin
-            made = self._traced(own, starts, hsps, *begin(residues))
+            residues = around_of(some, own)
+            if span[0] in ahead:
+                made = self._settled(ahead.pop(span[0]), hsps[some], int(own[0, WIDTH]))
+            else:
+                made = self._traced(own, starts, hsps, *begin(residues))
             rows, counts, paths = self._chosen(context, strands, real, residues.codes, own, made)
             rows[:, GROUP_OF] += span[0]
             context.advance(int(starts[-1] - starts[0]), len(records))
             return rows, counts, paths
 
-        parts = parts_by_target(bounds, context.threads, groups[:, LOW], int(around[:, :2].sum()))
+        parts = cut_at(parts_by_target(bounds, context.threads, groups[:, LOW], int(around[:, :2].sum())), pieces)
         rows, counts, paths = (list(column) for column in zip(*run_tasks(context.threads, part, parts), strict=True))
         return final_records(context, np.concatenate(rows), np.concatenate(counts), Ragged.concat(paths), query_of, at,
                         minus)
 
     def _traced(self, groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, trace: Trace,
-                grow: Callable[[int], None]) -> Made:
-        """All preliminary alignments of some groups, traced, in more room where it was too little."""
+                grow: Callable[[int], None], every: bool = False) -> Made:
+        """All preliminary alignments of some groups, traced, in more room where it was too little.
+
+        every: as of ``EVERY``.
+        """
         most = int(bounds[-1] - bounds[0])
-        saved = saved_room(int(np.diff(bounds).max()), int(groups[:, WIDTH].max()))
+        saved = saved_room(0 if every else int(np.diff(bounds).max()), int(groups[:, WIDTH].max()))
         made = Made(np.empty((most, 8), np.int64), np.empty((most, 2), np.int64),
                     np.empty((FIRST_RUNS * most, 2), np.int32))
-        progress = np.array([0, bounds[0], 0, 0])
+        progress = np.array([0, bounds[0], 0, 0, every])
         while (state := trace(groups, bounds, hsps, saved, made, progress)) != DONE:
             if state == MORE_SAVED:
                 saved = saved.grown()
@@ -489,6 +554,16 @@ class TracebackCpu(Traceback):
             else:
                 grow(state)
         return Made(made.rows[: progress[COUNT]], made.spans[: progress[COUNT]], made.runs)
+
+    def _settled(self, parts: list[Made], hsps: np.ndarray, width: int) -> Made:
+        """What ``_traced`` makes of a group, of what it made of every row of pieces of it. width: of the target."""
+        rows, spans, runs = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        firsts = offsets_of(np.array([len(made.runs) for made in parts]))[:-1]
+        spans[:, 0] += np.repeat(firsts, [len(made.rows) for made in parts])
+        saved, progress = saved_room(len(rows), width), np.zeros(EVERY, np.int64)
+        while _settle(hsps, rows, spans, width, self.options.diagonal_separation, saved, progress) != DONE:
+            saved = saved.grown()
+        return Made(rows[: progress[COUNT]], spans[: progress[COUNT]], runs)
 
     def _chosen(self, context: Context, strands: np.ndarray, real: np.ndarray, residues: np.ndarray, groups: np.ndarray,
                 made: Made) -> tuple[np.ndarray, np.ndarray, Ragged]:
