@@ -17,18 +17,24 @@ from seqloom.core.engine.masking import Maskers, Searching
 from seqloom.core.engine.runner import Runner
 from seqloom.core.pipeline import compose
 from seqloom.core.records import Records
-from seqloom.core.sequences import SequenceBatch
+from seqloom.core.sequences import SequenceBatch, offsets_of
 from seqloom.core.stages import IndexStage
 from seqloom.installed import registry
+from seqloom.plugins.common.grouping import cut_at
 from seqloom.plugins.nucleotide_blast import (
     query_words_cpu,
     sampled_words_cpu,
     scan_cpu,
     seed_cpu,
     seed_reference,
+    strands_cpu,
+    traceback_cpu,
     ungapped_cpu,
 )
+from seqloom.plugins.nucleotide_blast.index_reference import runs_of
 from seqloom.plugins.nucleotide_blast.packed_cpu import ALL
+from seqloom.plugins.nucleotide_blast.strands import SENTINEL
+from seqloom.plugins.nucleotide_blast.ungapped_reference import packed
 from seqloom.queries import load_queries
 from seqloom.testing import assert_same_records
 
@@ -260,3 +266,56 @@ def test_parts_of_chunks_change_no_row(task: str, stages: list[str], way: str, m
         run = search(task, queries, targets, store=False, threads=2, stages=stages, backend="cpu")
         found.append(run.alignments.to_pylist())
     assert found[0] == found[1] != []
+
+
+@pytest.mark.parametrize(("task", "identity"), [("blastn", 87), ("megablast", 0)])  # by scores, and greedily
+def test_pieces_of_a_group_change_no_row(task: str, identity: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies one behind the other have many alignments, of which some lie within others, and some are too unlike."""
+    source = random.Random(2)
+    unit = random_bases(source, 171)
+    query, target = (relative(source, unit * 30, 0.08) for _ in range(2))
+    targets = load_queries("nucleotide", {"t": target, "u": reverse_complement(target)[:900]}, "error", None)
+    found, sizes = [], []
+    settled = traceback_cpu.TracebackCpu._settled
+
+    def told(stage: Any, parts: list[traceback_cpu.Made], hsps: np.ndarray, width: int) -> traceback_cpu.Made:
+        made = settled(stage, parts, hsps, width)
+        sizes.append((len(parts), len(hsps), len(made.rows)))
+        return made
+
+    monkeypatch.setattr(traceback_cpu.TracebackCpu, "_settled", told)
+    for threads, worth in ((1, 1), (2, 1 << 20), (2, 1)):
+        monkeypatch.setattr(traceback_cpu, "WORTH_A_PIECE", worth)
+        run = search("blastn", {"q": query}, targets, store=False, threads=threads, backend="cpu", dust="no", task=task,
+                     perc_identity=identity)
+        found.append(run.alignments.to_pylist())
+        assert bool(sizes) == (threads == 2 and worth == 1)
+    assert found[0] == found[1] == found[2] != []
+    assert any(parts > 1 and rows > made for parts, rows, made in sizes)
+
+
+def test_groups_of_which_pieces_are_made() -> None:
+    """Those that one thread would still have to do when the others are done with the rest."""
+    bounds, bases = np.array([0, 2, 102, 103]), np.full(103, traceback_cpu.WORTH_A_PIECE)
+    assert traceback_cpu.pieces_of(bounds, bases, 1) == {}
+    pieces = traceback_cpu.pieces_of(bounds, bases, 4)
+    assert [*pieces] == [1] and len(pieces[1]) == 16
+    assert pieces[1][0][0] == 0 and pieces[1][-1][1] == 100
+    assert traceback_cpu.pieces_of(bounds, bases // 50, 4) == {}
+    assert cut_at([(0, 3)], pieces) == [(0, 1), (1, 2), (2, 3)]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=5), st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_what_is_told_of_all_places_of_strands(lengths: list[int], length: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    sizes = 2 * np.array(lengths) + 1
+    begins, offsets = offsets_of(sizes + 1), offsets_of(sizes)
+    codes = np.where(generator.random(begins[-1]) < 0.1, 14, generator.integers(0, 4, begins[-1])).astype(np.uint8)
+    codes[begins[1:] - 1] = SENTINEL
+    shut, indexed = generator.random(offsets[-1]) < 0.1, generator.random(offsets[-1]) < 0.7
+    groups, begin_words, opens = np.empty_like(codes), *np.empty((2, len(codes)), np.bool_)
+    strands_cpu.complete(codes, begins, shut, indexed, length, groups, begin_words, opens)
+    assert np.array_equal(groups, packed(codes))
+    assert np.array_equal(begin_words, np.insert(indexed, offsets[1:], False))
+    assert np.array_equal(opens, runs_of(~np.insert(shut, offsets[1:], True), length))
