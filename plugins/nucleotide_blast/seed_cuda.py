@@ -43,7 +43,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands
 from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
-from seqloom.plugins.nucleotide_blast.query_words_cpu import SAMPLED, QueryWords, best_sampling
+from seqloom.plugins.nucleotide_blast.query_words_cpu import SAMPLED, QueryWords
 from seqloom.plugins.nucleotide_blast.sampled_words_cpu import sampled_table
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable
 from seqloom.plugins.nucleotide_blast.scan_cuda import extraction_runs
@@ -68,6 +68,8 @@ from seqloom.plugins.nucleotide_blast.ungapped_reference import SHORTEST_APPROXI
 
 WINDOW = 32
 """Bases that words are taken from."""
+_PLACE, _PAIR, _KIND = 0.03, 1.0, 0.5
+"""Nanoseconds to look at a place on a device, and at a pair of equal words, and of the host for each possible word."""
 BYTES_PER_SEED_HERE = 30
 """Of a hit on the host, where it is extended on the device: segments, which few grow to."""
 
@@ -144,8 +146,7 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
 
 def sampled_words(context: Context, index: Index, length: int, strands: Strands) -> Words:
     """Words by which hits of all queries are found (``sampled_words_cpu.py``), and what says which are saved."""
-    total, residues = int(np.diff(index["word_offsets"]).sum()), context.targets.total_residues
-    width = best_sampling(total, residues, length, residues / max(context.space.total_residues, residues, 1)).width
+    width = sampled_width(int(np.diff(index["word_offsets"]).sum()), context.targets.total_residues, length)
     query = QueryTable(strands.compared, sequence(strands.compared).words, strands.indexed, strands.opens,
                        *places_of(strands.begins))
     limits = strand_limits(context).astype(np.int64).ravel()
@@ -156,6 +157,17 @@ def sampled_words(context: Context, index: Index, length: int, strands: Strands)
                       limits)
     return Words(sampled_table(query, index, length, width, context.threads), width, length, runs_of_word(width),
                  2 * width, cutoffs)
+
+
+def sampled_width(words: int, residues: int, size: int) -> int:
+    """Bases of words by which hits of ``size`` bases are found in the least time.
+
+    Wider words are equal by chance less often, and more places are looked at; and the host makes a larger table.
+    """
+    def nanoseconds(width: int) -> float:
+        return residues / (size - width + 1) * (_PLACE + _PAIR * words / 4**width) + _KIND * 4**width
+
+    return min((min(width, size) for width in SAMPLED), key=nanoseconds)
 
 
 def runs_of_word(width: int) -> np.ndarray:
@@ -216,7 +228,7 @@ class WordHitsCuda(_OnDevices, WordHits):
         return device_footprint(shape, stride, kinds, 1, not (options and options.window_size))
 
     def seconds(self, shape: Shape) -> float:
-        return scan_seconds(shape)
+        return scan_seconds(shape, self.word_counts(shape)[2])
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         size, index = context.options.word_size, context.index(WORDS)
@@ -243,7 +255,7 @@ class DiscontiguousWordHitsCuda(_OnDevices, DiscontiguousWordHits):
         return device_footprint(shape, 1, kinds, templates, True)
 
     def seconds(self, shape: Shape) -> float:
-        return scan_seconds(shape)
+        return scan_seconds(shape, *self.word_counts(shape)[2:])
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         options = context.options
@@ -258,6 +270,7 @@ class DiscontiguousWordHitsCuda(_OnDevices, DiscontiguousWordHits):
             context, TEMPLATE_WORDS, length, words, len(templates) == 1))
 
 
-def scan_seconds(shape: Shape) -> float:
-    """A pass over packed bases; and there are stages behind on the host."""
-    return shape.target_residues / 1e10 + shape.query_residues * shape.target_residues / 1e14
+def scan_seconds(shape: Shape, kinds: int, templates: int = 1) -> float:
+    """A pass over packed bases; and stages behind, with hits by chance of so many kinds of words of all templates."""
+    cells = 2 * shape.query_residues * shape.target_residues
+    return shape.target_residues / 1e10 + cells / 2e15 + cells * templates**2 / kinds / 1e8

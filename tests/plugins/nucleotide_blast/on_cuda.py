@@ -13,7 +13,7 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common import radix_cuda
-from seqloom.plugins.nucleotide_blast import hits_cuda, query_words_cpu, scan_cuda, seed_cuda
+from seqloom.plugins.nucleotide_blast import hits_cuda, scan_cuda, seed_cuda
 from seqloom.testing import assert_same_hits, run_pipeline
 
 from .sequences import ambiguous, batch, homologues, random_bases, relative, reverse_complement
@@ -65,7 +65,7 @@ def check_ambiguities() -> None:
 
 def check_sampled() -> None:
     """Hits by words of several widths in place of BLAST's, over masked bases, and runs that many words are in."""
-    best = seed_cuda.best_sampling
+    chosen = seed_cuda.sampled_width
     try:
         for seed, (size, width) in enumerate([(11, 11), (13, 9), (28, 8)] if SIMULATED else
                                              [(size, width) for size in (11, 12, 16, 28) for width in range(6, 12)]):
@@ -74,13 +74,12 @@ def check_sampled() -> None:
             repeat = "CA" * 9 if SIMULATED else "CA" * 40
             queries = batch(text, ambiguous(source, text[9:50], 0.03), repeat + reverse_complement(text[:40]))
             targets = batch(relative(source, text, 0.05), "ACG" + reverse_complement(text), repeat + text[5:])
-            by = query_words_cpu.Sampling(width, size - width + 1, 0.0)
-            seed_cuda.best_sampling = lambda *_, by=by: by
+            seed_cuda.sampled_width = lambda *_, width=width: width
             counts = compare("megablast" if seed % 2 else "blastn", queries, targets,
                              {"word_size": size, "evalue": 1000, "dust": "yes"}, fast="cuda")
             assert counts["extend.ungapped"] > 1, counts
     finally:
-        seed_cuda.best_sampling = best
+        seed_cuda.sampled_width = chosen
 
 
 def check_discontiguous() -> None:
