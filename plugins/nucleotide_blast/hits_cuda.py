@@ -24,16 +24,10 @@ from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.resident_cuda import Volume, device_memory
 from seqloom.plugins.common.workspace_cuda import rounded
 from seqloom.plugins.nucleotide_blast import scan_cuda
+from seqloom.plugins.nucleotide_blast.look_up_cuda import look_up_kernel, look_up_sampled_kernel
 from seqloom.plugins.nucleotide_blast.packed_cuda import PackedTargets
-from seqloom.plugins.nucleotide_blast.scan_cuda import (
-    ALL_HITS,
-    FOUND,
-    KEPT,
-    LOOKED_UP,
-    look_up_kernel,
-    look_up_sampled_kernel,
-    scan_kernel,
-)
+from seqloom.plugins.nucleotide_blast.query_words_cpu import KEPT_SHARE
+from seqloom.plugins.nucleotide_blast.scan_cuda import ALL_HITS, FOUND, KEPT, LOOKED_UP, scan_kernel
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK, Scanned, ScannedSeeds, places_of
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable
 
@@ -50,8 +44,6 @@ BYTES_OF_COUNTERS = 1 << 20
 """Of the sort and of others."""
 MOST_PLACES = 1 << 30
 """Scan places of a launch, for each template: they are numbers of 32 bits."""
-KEPT_SHARE = 4
-"""Of hits by chance, for which there is room, one in so many is kept where the others needn't be."""
 SLACK = 1 << 16
 """Found places and hits that there is room for beyond those to be expected."""
 _BLOCKS_PER_PROCESSOR = 8
@@ -98,7 +90,7 @@ def expected_hits(places: int, entries: int, bits: int, more: int) -> int:
 
 
 class Cutoffs(NamedTuple):
-    """What tells whether the extension of a single hit saves it; see ``scan_cuda.look_up_sampled``.
+    """What tells whether the extension of a single hit saves it; see ``look_up_cuda.look_up_sampled``.
 
     Attributes:
         widths: i4, of BLAST's words of each query.

@@ -38,6 +38,8 @@ _WORTH_A_PART = 1 << 20
 SAMPLED = range(8, 14)
 """Bases of words that hits may be looked for by in place of BLAST's words; presence bits of wider ones take more than
 caches have."""
+KEPT_SHARE = 4
+"""Of hits by chance, for which there is room, one in so many is kept where those that aren't saved needn't be."""
 MOST_KEPT = 1 << 27
 """Bytes of tables of all targets that are kept from batch to batch of queries."""
 MOST_WORDS, _BYTES_PER_WORD = CHUNK, 28
@@ -496,6 +498,11 @@ def _tables(shape: Shape, width: int, stride: int) -> Way | Sampling:
     work, way = cheapest(of_queries, words, tables_of(words, shape.targets), width, size, share)
     sampling = best_sampling(of_queries, shape.target_residues, size, share)
     return sampling if sampling.work < work else way
+
+
+def is_sampled(shape: Shape, stride: int, kinds: int) -> bool:
+    """Whether hits are found by sampled words, where the usual table has so many kinds."""
+    return isinstance(_tables(shape, kinds.bit_length() // 2, stride), Sampling)
 
 
 def bytes_made(shape: Shape, stride: int, kinds: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from seqloom.core.context import Context
@@ -25,6 +25,7 @@ from seqloom.plugins.nucleotide_blast.paper_tables_cpu import ChainedTable, Smal
 from seqloom.plugins.nucleotide_blast.paper_tables_cpu import scanner as scan_in
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import table_of
 from seqloom.plugins.nucleotide_blast.query_words_cpu import (
+    KEPT_SHARE,
     WIDE,
     Chunks,
     QueryWords,
@@ -37,6 +38,7 @@ from seqloom.plugins.nucleotide_blast.query_words_cpu import (
     cheapest,
     chunk_spans,
     hits_of_query_words,
+    is_sampled,
     parts_of,
 )
 from seqloom.plugins.nucleotide_blast.sampled_words_cpu import (
@@ -135,9 +137,12 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
 def keeps_saved(context: Context, length: int) -> bool:
     """Whether hits of so many bases that the next stage doesn't save needn't be kept: it takes no two of them together.
     """
-    scoring = context.scoring
-    return (not context.options.window_size and length >= SHORTEST_APPROXIMATE_WORD
-            and isinstance(scoring, NucleotideScoring))
+    return extends_single_hits(context.options, length) and isinstance(context.scoring, NucleotideScoring)
+
+
+def extends_single_hits(options: Any, length: int) -> bool:
+    """Whether each hit of so many bases is extended, groups of bases at a time."""
+    return not options.window_size and length >= SHORTEST_APPROXIMATE_WORD
 
 
 def wanted(context: Context, length: int) -> Wanted:
@@ -274,17 +279,19 @@ def shared_scan_seconds(shape: Shape, words: int) -> float:
     return shape.target_residues / 1e9 + 5e-8 * hits
 
 
-def shared_scan_footprint(shape: Shape, stride: int, words: int, whole_words: int, tables: int = 1) -> Footprint:
+def shared_scan_footprint(shape: Shape, stride: int, words: int, whole_words: int, tables: int = 1, kept: int = 1
+                          ) -> Footprint:
     """Presence bits with ranks, what is known of every place of the queries, hits of chunks, and seeds.
 
     Args:
         stride: bases from one word of a target to the next.
         words, whole_words: how many different words there can be in a table, and of the size that makes hits and seeds.
         tables: words that begin at a base.
+        kept: of so many hits by chance one is kept.
     """
     places, chunk = 2 * shape.query_residues, min(CHUNK, shape.longest_target)
-    found = ROOM + 4 * tables * places * chunk // min(whole_words, 4**WIDE)
-    seeds = 2 * shape.query_residues * shape.target_residues // whole_words + shape.query_residues // stride
+    found = ROOM + 4 * tables * places * chunk // min(whole_words, 4**WIDE) // kept
+    seeds = 2 * shape.query_residues * shape.target_residues // whole_words // kept + shape.query_residues // stride
     return Footprint(host=words // 8 + words // 16 + (10 + 16 * tables) * places
                      + BYTES_PER_ROW * shape.threads * found + BYTES_PER_SEED * seeds)
 
@@ -296,8 +303,9 @@ class WordHitsCpu(WordHits):
     reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
-        counts = self.word_counts(shape)
-        scan = shared_scan_footprint(shape, *counts)
+        counts, options = self.word_counts(shape), shape.options
+        few = options and extends_single_hits(options, options.word_size) and is_sampled(shape, *counts[:2])
+        scan = shared_scan_footprint(shape, *counts, kept=KEPT_SHARE if few else 1)
         return Footprint(host=scan.host + bytes_made(shape, *counts[:2]))
 
     def seconds(self, shape: Shape) -> float:

@@ -31,7 +31,6 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     BYTES_PER_PIECE,
     BYTES_PER_PLACE,
     BYTES_PER_SEGMENT,
-    KEPT_SHARE,
     Cutoffs,
     DeviceHits,
     Pieces,
@@ -43,12 +42,12 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands
 from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
-from seqloom.plugins.nucleotide_blast.query_words_cpu import SAMPLED, QueryWords
+from seqloom.plugins.nucleotide_blast.query_words_cpu import KEPT_SHARE, SAMPLED, QueryWords
 from seqloom.plugins.nucleotide_blast.sampled_words_cpu import sampled_table
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable
 from seqloom.plugins.nucleotide_blast.scan_cuda import extraction_runs
 from seqloom.plugins.nucleotide_blast.scanned_cpu import Scanned, places_of
-from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu, keeps_saved
+from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu, extends_single_hits, keeps_saved
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     CHUNK,
     CHUNK_COLUMN,
@@ -64,7 +63,6 @@ from seqloom.plugins.nucleotide_blast.ungapped_cpu import (
     scores_of_groups,
     strand_limits,
 )
-from seqloom.plugins.nucleotide_blast.ungapped_reference import SHORTEST_APPROXIMATE_WORD
 
 WINDOW = 32
 """Bases that words are taken from."""
@@ -222,7 +220,7 @@ class WordHitsCuda(_OnDevices, WordHits):
     def footprint(self, shape: Shape) -> Footprint:
         stride, kinds, _ = self.word_counts(shape)
         options = shape.options
-        if options and not options.window_size and options.word_size >= SHORTEST_APPROXIMATE_WORD:
+        if options and extends_single_hits(options, options.word_size):
             return device_footprint(shape, stride, max(kinds, 4 ** min(SAMPLED[-1], options.word_size)), 1, True,
                                     KEPT_SHARE)
         return device_footprint(shape, stride, kinds, 1, not (options and options.window_size))

@@ -447,7 +447,7 @@ def pieces_of(bounds: np.ndarray, bases: np.ndarray, threads: int) -> dict[int, 
     if threads < 2 or len(bounds) < 2:
         return {}
     of_groups = np.add.reduceat(bases, bounds[:-1])
-    least = max(4 * WORTH_A_PIECE, int(of_groups.sum()) // (2 * threads))
+    least = max(4 * WORTH_A_PIECE, int(of_groups.sum()) // threads)
     return {group: even_parts(int(bounds[group + 1] - bounds[group]), threads, int(of_groups[group]) / WORTH_A_PIECE)
             for group in np.flatnonzero(of_groups > least).tolist()}
 

@@ -17,8 +17,8 @@ from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Seeds
 from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.common.workspace_cuda import rounded
+from seqloom.plugins.nucleotide_blast.extend_cuda import SEGMENT, extend_kernel, tabulate_kernel
 from seqloom.plugins.nucleotide_blast.hits_cuda import DeviceHits, SeedsOnDevices
-from seqloom.plugins.nucleotide_blast.scan_cuda import SEGMENT, extend_kernel, tabulate_kernel
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
