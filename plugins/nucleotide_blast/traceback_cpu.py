@@ -244,7 +244,7 @@ def _next(groups, bounds, hsps, separation, saved, progress, row):
 
 
 @kernel
-def _settle(hsps, rows, spans, width, separation, saved, progress):
+def _take_in_turn(hsps, rows, spans, width, separation, saved, progress):
     """Keep, of alignments that were made of every one of ``hsps`` of a group, those that ``_trace_all`` would make.
 
     width: of the target. Returns DONE or what is missing; goes on from ``progress``.
@@ -432,8 +432,6 @@ Tracer = Callable[[Around], tuple[Trace, Callable[[int], None]]]
 
 BYTES_PER_ROW = 600
 """Choices that are kept of a row of an alignment, of which the longest is about as long as a sequence."""
-
-
 WORTH_A_PIECE = 1 << 20
 """Bases of a query that alignments of a group may take in, from which on another piece is made of the group."""
 
@@ -522,7 +520,7 @@ class TracebackCpu(Traceback):
             some = slice(starts[0], starts[-1])
             residues = around_of(some, own)
             if span[0] in ahead:
-                made = self._settled(ahead.pop(span[0]), hsps[some], int(own[0, WIDTH]))
+                made = self._taken_in_turn(ahead.pop(span[0]), hsps[some], int(own[0, WIDTH]))
             else:
                 made = self._traced(own, starts, hsps, *begin(residues))
             rows, counts, paths = self._chosen(context, strands, real, residues.codes, own, made)
@@ -555,13 +553,13 @@ class TracebackCpu(Traceback):
                 grow(state)
         return Made(made.rows[: progress[COUNT]], made.spans[: progress[COUNT]], made.runs)
 
-    def _settled(self, parts: list[Made], hsps: np.ndarray, width: int) -> Made:
+    def _taken_in_turn(self, parts: list[Made], hsps: np.ndarray, width: int) -> Made:
         """What ``_traced`` makes of a group, of what it made of every row of pieces of it. width: of the target."""
         rows, spans, runs = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         firsts = offsets_of(np.array([len(made.runs) for made in parts]))[:-1]
         spans[:, 0] += np.repeat(firsts, [len(made.rows) for made in parts])
         saved, progress = saved_room(len(rows), width), np.zeros(EVERY, np.int64)
-        while _settle(hsps, rows, spans, width, self.options.diagonal_separation, saved, progress) != DONE:
+        while _take_in_turn(hsps, rows, spans, width, self.options.diagonal_separation, saved, progress) != DONE:
             saved = saved.grown()
         return Made(rows[: progress[COUNT]], spans[: progress[COUNT]], runs)
 

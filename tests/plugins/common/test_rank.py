@@ -3,7 +3,7 @@
 from unittest import mock
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
@@ -74,6 +74,7 @@ def test_ties_on_the_opposite_strand_are_counted_from_the_other_end():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 60), st.integers(1, 12), st.integers(1, 8))
+@example(616, 33, 1, 4)  # a query with alignments on one strand alone, among others with some on both
 def test_queries_are_ranked_some_at_a_time_as_all_together(seed, count, at_once, number):
     """Records come in the order of volumes, so that those of a query needn't stand together."""
     generator = np.random.default_rng(seed)

@@ -276,14 +276,14 @@ def test_pieces_of_a_group_change_no_row(task: str, identity: int, monkeypatch: 
     query, target = (relative(source, unit * 30, 0.08) for _ in range(2))
     targets = load_queries("nucleotide", {"t": target, "u": reverse_complement(target)[:900]}, "error", None)
     found, sizes = [], []
-    settled = traceback_cpu.TracebackCpu._settled
+    taken = traceback_cpu.TracebackCpu._taken_in_turn
 
     def told(stage: Any, parts: list[traceback_cpu.Made], hsps: np.ndarray, width: int) -> traceback_cpu.Made:
-        made = settled(stage, parts, hsps, width)
+        made = taken(stage, parts, hsps, width)
         sizes.append((len(parts), len(hsps), len(made.rows)))
         return made
 
-    monkeypatch.setattr(traceback_cpu.TracebackCpu, "_settled", told)
+    monkeypatch.setattr(traceback_cpu.TracebackCpu, "_taken_in_turn", told)
     for threads, worth in ((1, 1), (2, 1 << 20), (2, 1)):
         monkeypatch.setattr(traceback_cpu, "WORTH_A_PIECE", worth)
         run = search("blastn", {"q": query}, targets, store=False, threads=threads, backend="cpu", dust="no", task=task,
