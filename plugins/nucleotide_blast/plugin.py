@@ -45,6 +45,7 @@ def seqloom_stages() -> list[Deferred]:
         "nucleotide-xdrop-traceback cpu": "traceback_cpu.XDropTracebackCpu",
         "nucleotide-greedy-traceback reference": "traceback_reference.GreedyTraceback",
         "nucleotide-greedy-traceback cpu": "traceback_cpu.GreedyTracebackCpu",
+        "nucleotide-greedy-traceback cuda": "traceback_cuda.GreedyTracebackCuda",
         "winnowed-nucleotide-xdrop reference": "winnowed_reference.WinnowedXDrop",
         "winnowed-nucleotide-xdrop cpu": "winnowed_cpu.WinnowedXDropCpu",
         "winnowed-nucleotide-greedy reference": "winnowed_reference.WinnowedGreedy",

@@ -7,7 +7,7 @@ A group is a strand of a query with a target. A path is a script of runs, i4[n, 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -244,19 +244,23 @@ def _next(groups, bounds, hsps, separation, saved, progress, row):
 
 
 @kernel
-def _take_in_turn(hsps, rows, spans, width, separation, saved, progress):
-    """Keep, of alignments that were made of every one of ``hsps`` of a group, those that ``_trace_all`` would make.
+def take_in_turn(hsps, rows, sizes, groups, bounds, separation, saved, kept, progress):
+    """Write to ``kept`` the numbers of those alignments of all ``hsps`` that ``_trace_all`` would make.
 
-    width: of the target. Returns DONE or what is missing; goes on from ``progress``.
+    sizes: i8[n], 0 where there is no alignment. kept: i8[n], ``progress[COUNT]`` are written. Returns DONE or what is
+    missing; goes on from ``progress``.
     """
-    while progress[ROW] < len(rows):
-        if not has_room(saved, width):
+    while progress[GROUP] < len(groups):
+        at = progress[ROW]
+        if at == bounds[progress[GROUP] + 1]:
+            progress[GROUP] += 1
+            forget(saved)
+            continue
+        if not has_room(saved, groups[progress[GROUP], WIDTH]):
             return MORE_SAVED
-        at, count = progress[ROW], progress[COUNT]
-        if spans[at, 1] > 0 and not is_contained(saved, hsps[at], separation):
+        if sizes[at] > 0 and not is_contained(saved, hsps[at], separation):
             save(saved, rows[at])
-            copy_row(rows[at], rows[count])
-            spans[count, 0], spans[count, 1] = spans[at, 0], spans[at, 1]
+            kept[progress[COUNT]] = at
             progress[COUNT] += 1
         progress[ROW] += 1
     return DONE
@@ -425,6 +429,34 @@ class Made(NamedTuple):
     runs: np.ndarray
 
 
+class Wanted(NamedTuple):
+    """What is to be traced.
+
+    Attributes:
+        strands, real: u1, ``laid_out_strands`` as they are searched, and of real residues; ``offsets`` of them.
+        groups: i8[g, 7]. bounds: i8[g + 1], their rows of ``hsps``, i8[n, 8].
+    """
+
+    strands: np.ndarray
+    real: np.ndarray
+    offsets: np.ndarray
+    groups: np.ndarray
+    bounds: np.ndarray
+    hsps: np.ndarray
+
+    def of(self, which: np.ndarray) -> Wanted:
+        """That of some groups: bool[g]."""
+        sizes = np.diff(self.bounds)
+        return self._replace(groups=self.groups[which], bounds=offsets_of(sizes[which]),
+                             hsps=self.hsps[np.repeat(which, sizes)])
+
+
+def joined(parts: Iterable[tuple[np.ndarray, np.ndarray, Ragged]]) -> tuple[np.ndarray, np.ndarray, Ragged]:
+    """Rows, counts and paths one behind the other."""
+    rows, counts, paths = (list(column) for column in zip(*parts, strict=True))
+    return np.concatenate(rows), np.concatenate(counts), Ragged.concat(paths)
+
+
 Trace = Callable[[np.ndarray, np.ndarray, np.ndarray, Saved, Made, np.ndarray], int]
 """Kernels for groups, their bounds, preliminary alignments, what saves, what is made, and how far they have come."""
 
@@ -489,13 +521,20 @@ class TracebackCpu(Traceback):
         strands, begins = laid_out_strands(context)
         real = strands if not len(queries.hard) else laid_out_strands(context, queries.residues)[0]
         offsets = strand_offsets(begins)
-        pieces = 4 * query_of + 2 * minus
+        places = 4 * query_of + 2 * minus
         cutoffs = scoring.of_queries(lambda of: (of.plus.cutoff, of.minus.cutoff))[query_of, minus.astype(np.int64)]
-        groups = np.stack([offsets[pieces], offsets[pieces + 1] - offsets[pieces], targets.offsets[at],
+        groups = np.stack([offsets[places], offsets[places + 1] - offsets[places], targets.offsets[at],
                            targets.lengths[at], minus, cutoffs,
                            scoring.of_queries(lambda of: of.xdrop_final)[query_of]], axis=1).astype(np.int64)
-        begin, around = self.tracer(context, strands, real, offsets), _around(groups, bounds, hsps)
-        low, high = within_reach(around, lambda bases: self.reach(scoring, bases))
+        rows, counts, paths = self.aligned(context, Wanted(strands, real, offsets, groups, bounds, hsps))
+        return final_records(context, rows, counts, paths, query_of, at, minus)
+
+    def aligned(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
+        """Final alignments, by group, best first: rows, counts and paths."""
+        groups, bounds, hsps = wanted.groups, wanted.bounds, wanted.hsps
+        begin = self.tracer(context, wanted.strands, wanted.real, wanted.offsets)
+        around = around_of_rows(groups, bounds, hsps)
+        low, high = self.within_reach(context, around)
 
         def around_of(some: slice, own: np.ndarray) -> Around:
             residues = real_residues(context, stretches(low[some], high[some]))
@@ -520,18 +559,20 @@ class TracebackCpu(Traceback):
             some = slice(starts[0], starts[-1])
             residues = around_of(some, own)
             if span[0] in ahead:
-                made = self._taken_in_turn(ahead.pop(span[0]), hsps[some], int(own[0, WIDTH]))
+                made = self._taken_in_turn(ahead.pop(span[0]), own, hsps[some])
             else:
                 made = self._traced(own, starts, hsps, *begin(residues))
-            rows, counts, paths = self._chosen(context, strands, real, residues.codes, own, made)
+            rows, counts, paths = self.chosen(context, wanted, residues.codes, own, made)
             rows[:, GROUP_OF] += span[0]
-            context.advance(int(starts[-1] - starts[0]), len(records))
+            context.advance(int(starts[-1] - starts[0]), len(hsps))
             return rows, counts, paths
 
         parts = cut_at(parts_by_target(bounds, context.threads, groups[:, LOW], int(around[:, :2].sum())), pieces)
-        rows, counts, paths = (list(column) for column in zip(*run_tasks(context.threads, part, parts), strict=True))
-        return final_records(context, np.concatenate(rows), np.concatenate(counts), Ragged.concat(paths), query_of, at,
-                        minus)
+        return joined(run_tasks(context.threads, part, parts))
+
+    def within_reach(self, context: Context, around: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and last base but one of the volume that alignments may look at. around: see ``around_of_rows``."""
+        return within_reach(around, lambda bases: self.reach(context.scoring, bases))
 
     def _traced(self, groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, trace: Trace,
                 grow: Callable[[int], None], every: bool = False) -> Made:
@@ -553,20 +594,28 @@ class TracebackCpu(Traceback):
                 grow(state)
         return Made(made.rows[: progress[COUNT]], made.spans[: progress[COUNT]], made.runs)
 
-    def _taken_in_turn(self, parts: list[Made], hsps: np.ndarray, width: int) -> Made:
-        """What ``_traced`` makes of a group, of what it made of every row of pieces of it. width: of the target."""
+    def _taken_in_turn(self, parts: list[Made], groups: np.ndarray, hsps: np.ndarray) -> Made:
+        """What ``_traced`` makes of a group, of what it made of every row of pieces of it."""
         rows, spans, runs = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         firsts = offsets_of(np.array([len(made.runs) for made in parts]))[:-1]
         spans[:, 0] += np.repeat(firsts, [len(made.rows) for made in parts])
-        saved, progress = saved_room(len(rows), width), np.zeros(EVERY, np.int64)
-        while _take_in_turn(hsps, rows, spans, width, self.options.diagonal_separation, saved, progress) != DONE:
-            saved = saved.grown()
-        return Made(rows[: progress[COUNT]], spans[: progress[COUNT]], runs)
+        kept = self.in_turn(groups, np.array([0, len(rows)]), hsps, rows, spans[:, 1])
+        return Made(rows[kept], spans[kept], runs)
 
-    def _chosen(self, context: Context, strands: np.ndarray, real: np.ndarray, residues: np.ndarray, groups: np.ndarray,
-                made: Made) -> tuple[np.ndarray, np.ndarray, Ragged]:
+    def in_turn(self, groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, rows: np.ndarray, sizes: np.ndarray
+                ) -> np.ndarray:
+        """Numbers of the rows that stay, of alignments that were made of all ``hsps``; see ``take_in_turn``."""
+        saved = saved_room(int(np.diff(bounds).max(initial=0)), int(groups[:, WIDTH].max(initial=0)))
+        kept, progress = np.empty(len(rows), np.int64), np.zeros(EVERY, np.int64)
+        while take_in_turn(hsps, rows, sizes, groups, bounds, self.options.diagonal_separation, saved, kept,
+                           progress) != DONE:
+            saved = saved.grown()
+        return kept[: progress[COUNT]]
+
+    def chosen(self, context: Context, wanted: Wanted, residues: np.ndarray, groups: np.ndarray, made: Made
+               ) -> tuple[np.ndarray, np.ndarray, Ragged]:
         """Alignments that stay, by group, best first: rows, counts and paths."""
-        rows, spans, runs = made
+        strands, real, (rows, spans, runs) = wanted.strands, wanted.real, made
         costs, room = base_costs(context.scoring), np.empty((5, len(rows) + 1), np.int64)
         order = room[3]
         count, entries = _choose(
@@ -579,7 +628,7 @@ class TracebackCpu(Traceback):
         return rows[left], counts, paths
 
 
-def _around(groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray) -> np.ndarray:
+def around_of_rows(groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray) -> np.ndarray:
     """What ``within_reach`` wants to know of alignments."""
     size, low, width = np.repeat(groups[:, [SIZE, LOW, WIDTH]], np.diff(bounds), axis=0).T
     return np.stack([hsps[:, QUERY_END], size - hsps[:, QUERY_START], low + hsps[:, TARGET_START],

@@ -13,7 +13,7 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common import radix_cuda
-from seqloom.plugins.nucleotide_blast import hits_cuda, scan_cuda, seed_cuda
+from seqloom.plugins.nucleotide_blast import greedy_cuda, hits_cuda, scan_cuda, seed_cuda, traceback_cuda
 from seqloom.testing import assert_same_hits, run_pipeline
 
 from .sequences import ambiguous, batch, homologues, random_bases, relative, reverse_complement
@@ -80,6 +80,37 @@ def check_sampled() -> None:
             assert counts["extend.ungapped"] > 1, counts
     finally:
         seed_cuda.sampled_width = chosen
+
+
+def check_tracebacks() -> None:
+    """Alignments of repeats, with gaps, by ambiguities and at ends; and what a device has no room for."""
+    traced, usual = [], (traceback_cuda.ROOM, greedy_cuda.DIAGONALS, traceback_cuda._There.scripts)
+
+    def told(there: Any, kept: np.ndarray, ends: np.ndarray) -> Any:
+        traced.append((len(there.wanted.hsps), len(kept)))
+        return usual[2](there, kept, ends)
+
+    traceback_cuda._There.scripts = told
+    try:
+        every: list[tuple[int, int, dict[str, Any]]] = [
+            (256, 1, {}), (16, 4, {"reward": 1, "penalty": -3}), (256, 4, {"xdrop_gap_final": 20, "dust": "no"}),
+            (256, 1, {"strand": "minus", "perc_identity": 90.0})]
+        for seed, (greedy_cuda.DIAGONALS, share, options) in enumerate(every[:2] if SIMULATED else every):
+            traceback_cuda.ROOM = usual[0] // share
+            greedy_cuda.align_kernel.cache_clear()
+            source = random.Random(seed)
+            unit, other = (random_bases(source, 24 if SIMULATED else size) for size in (171, 700))
+            copies = 3 if SIMULATED else 30
+            query = relative(source, unit * copies, 0.05) + relative(source, other, 0.1)
+            targets = [relative(source, unit * copies + other, 0.08), reverse_complement(query)[9:-5],
+                       other[:12] + "N" + other[13:], query[5:], ""]
+            counts = compare("megablast", batch(query, other[2:], ambiguous(source, unit * 2, 0.02)), batch(*targets),
+                             {"word_size": 8 if SIMULATED else 12, "evalue": 1000, **options}, fast="cuda")
+            assert counts["extend.greedy-traceback"] > 3, counts
+    finally:
+        traceback_cuda.ROOM, greedy_cuda.DIAGONALS, traceback_cuda._There.scripts = usual
+        greedy_cuda.align_kernel.cache_clear()
+    assert any(kept < all_ for all_, kept in traced) and sum(kept for _, kept in traced) > 10, traced
 
 
 def check_discontiguous() -> None:
@@ -156,7 +187,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 
 CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": check_ambiguities,
-          "sampled": check_sampled,
+          "sampled": check_sampled, "tracebacks": check_tracebacks,
           "discontiguous": check_discontiguous, "chunks": check_chunks, "memory": check_memory,
           "pipeline": check_pipeline}
 

@@ -278,8 +278,8 @@ def test_pieces_of_a_group_change_no_row(task: str, identity: int, monkeypatch: 
     found, sizes = [], []
     taken = traceback_cpu.TracebackCpu._taken_in_turn
 
-    def told(stage: Any, parts: list[traceback_cpu.Made], hsps: np.ndarray, width: int) -> traceback_cpu.Made:
-        made = taken(stage, parts, hsps, width)
+    def told(stage: Any, parts: list[traceback_cpu.Made], groups: np.ndarray, hsps: np.ndarray) -> traceback_cpu.Made:
+        made = taken(stage, parts, groups, hsps)
         sizes.append((len(parts), len(hsps), len(made.rows)))
         return made
 

@@ -1,0 +1,405 @@
+# ruff: noqa: F821  (names in capitals in the kernel template are constants filled in by ``specialise``)
+# mypy: disable-error-code="name-defined,assignment"
+"""Greedy alignment on CUDA devices: the rules of ``greedy``, a warp for each side of an alignment, a lane a diagonal.
+
+Two rows of target offsets stand in shared memory. A first pass over all alignments finds where each ends, and how many
+cells lead there; a second one, over those that are wanted, keeps these cells and follows them back. So no room is taken
+for what is behind the best end, most of all rows, nor for alignments that nobody wants.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from numba import cuda as _cuda
+from numba import int32, int64, uint64
+from seqloom.core.cuda.jit import kernel as kept_kernel
+from seqloom.core.kernels.packed16 import SIMULATED, any_of_warp, first_lane, from_partner, meet_warp
+from seqloom.core.kernels.unroll import specialise
+from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR
+from seqloom.plugins.nucleotide_blast.scan_cuda import base_at, sixteen
+from seqloom.plugins.nucleotide_blast.traceback_reference import GOOD_RUN, VERY_GOOD_RUN
+
+cuda: Any = _cuda  # numba's types don't know what code on the device may do
+LANES, _STEPS = (2, 1) if SIMULATED else (32, 5)  # of a block, which is a warp, and its logarithm
+DIAGONALS, BESTS = 256, 64
+"""Of a row at most, and distances of which the best score is known; powers of two."""
+ABSENT = -2
+ABOUT = 11
+"""Numbers of an alignment: begin and size of its strand, begin and width of its target, anchor in both, X-drop, start
+and end in the strand, and in the target."""
+ENDS = 5
+"""Numbers of a side: bases of query and target, differences, diagonal of the end, and cells of all rows up to it. Where
+there is no room for a row, there are −1 differences."""
+PLACES = 3
+"""Numbers of a side whose cells are kept: the first cell, row, and run."""
+
+
+@cuda.jit(device=True)
+def query_sixteen(words, place):
+    """Sixteen bases, or what else has two bits each, of u4 ``words`` from a place on, the first one highest."""
+    number = place >> int64(4)
+    two = (uint64(words[number]) << uint64(32)) | uint64(words[number + int64(1)])
+    return (two >> (uint64(32) - uint64(2) * uint64(place & int64(15)))) & uint64(0xFFFFFFFF)
+
+
+@cuda.jit(device=True)
+def target_sixteen(words, place):
+    """The same of packed targets."""
+    number = place >> int64(4)
+    two = (sixteen(words, number) << uint64(32)) | sixteen(words, number + int64(1))
+    return (two >> (uint64(32) - uint64(2) * uint64(place & int64(15)))) & uint64(0xFFFFFFFF)
+
+
+@cuda.jit(device=True)
+def differing(query, unknown, q, words, t):
+    """i4 with one of two bits set for each of sixteen bases that differ, the first one highest."""
+    bits = query_sixteen(query, q) ^ target_sixteen(words, t)
+    return int32(((bits | (bits >> uint64(1))) & uint64(0x55555555)) | query_sixteen(unknown, q))
+
+
+@cuda.jit(device=True)
+def equal_bases(query, unknown, q, words, t, most, back):
+    """How many bases are equal from two places on, or before them, ``most`` at most."""
+    count = int64(0)
+    while count < most:
+        if back:
+            # Before the first base there is nothing, which isn't looked at either.
+            beyond = max(int64(0), int64(16) - min(q, t) + count)
+            bits = differing(query, unknown, q - count - int64(16) + beyond, words, t - count - int64(16) + beyond)
+            bits = int32(uint64(bits) >> (uint64(2) * uint64(beyond)))
+            same = int64(16)
+            if bits != int32(0):
+                same = int64(first_lane(bits)) >> int64(1)
+        else:
+            bits = differing(query, unknown, q + count, words, t + count)
+            same = int64(cuda.clz(bits)) >> int64(1)
+        count += same
+        if same < int64(16):
+            break
+    return min(count, most)
+
+
+@cuda.jit(device=True)
+def is_equal(query, unknown, q, words, t):
+    """Whether two bases are equal."""
+    more = uint64(30) - uint64(2) * uint64(q & int64(15))
+    base = int32((uint64(query[q >> int64(4)]) >> more) & uint64(3))
+    known = (uint64(unknown[q >> int64(4)]) >> more) & uint64(3) == uint64(0)
+    return known and base == base_at(words, t)
+
+
+@cuda.jit(device=True)
+def same_or_ended(query, unknown, begin, size, i, words, low, width, j):
+    """Whether both have the same base there, or both have ended."""
+    if i >= size or j >= width:
+        return i >= size and j >= width
+    return is_equal(query, unknown, begin + i, words, low + j)
+
+
+@cuda.jit(device=True)
+def start_point(query, unknown, begin, size, words, low, width, q, t, q_start, q_end, t_start, t_end):
+    """Where an alignment is traced from: see ``traceback_reference.start_point``."""
+    run = int64(-1)
+    i = q
+    j = t
+    while i < q_end and same_or_ended(query, unknown, begin, size, i, words, low, width, j):
+        run += int64(1)
+        i += int64(1)
+        j += int64(1)
+        if run > GOOD_RUN:
+            return q, t
+    i = q
+    j = t
+    while min(i, j) >= 0 and same_or_ended(query, unknown, begin, size, i, words, low, width, j):
+        run += int64(1)
+        i -= int64(1)
+        j -= int64(1)
+        if run > GOOD_RUN:
+            return q, t
+    before = min(q - q_start, t - t_start)
+    first_q = q - before
+    first_t = t - before
+    count = min(q_end - first_q, t_end - first_t)
+    longest = int64(0)
+    run = int64(0)
+    middle = int64(-1)
+    place = int64(0)
+    while place <= count:
+        if place < count and is_equal(query, unknown, begin + first_q + place, words, low + first_t + place):
+            run += int64(1)
+            if run > VERY_GOOD_RUN:
+                middle = place - int64(VERY_GOOD_RUN // 2)
+                break
+        else:
+            if run > longest:
+                longest = run
+                middle = place - run // int64(2)
+            run = int64(0)
+        place += int64(1)
+    if middle >= 0:
+        return first_q + middle, first_t + middle
+    return q, t
+
+
+@cuda.jit(device=True)
+def kept_cell(cells, rows, first_cell, row, diagonal):
+    """Target offset of a diagonal at a distance. row: number of it among all; its entry and the next say where."""
+    begin = int64(rows[2 * row])
+    place = diagonal - int64(rows[2 * row + 1])
+    if place < 0 or begin + place >= int64(rows[2 * row + 2]):
+        return int64(ABSENT)
+    return int64(cells[first_cell + begin + place])
+
+
+@cuda.jit(device=True)
+def put_run(runs, first, count, last, operation, length):
+    """Add a run, ``length << 2 | operation``, at the end; returns their number and the last operation."""
+    if length <= 0:
+        return count, last
+    if operation == last:
+        runs[first + count - 1] += int32(length << int64(2))
+        return count, last
+    runs[first + count] = int32((length << int64(2)) | operation)
+    return count + int64(1), operation
+
+
+def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, ends, places, cells, rows, runs, sizes):
+    """Kernel: both sides of alignments, first the one before the anchor; a block takes one side.
+
+    Args:
+        words: u4, packed bases of the volume.
+        query, unknown: u4, strands at two bits a base, the first one highest; bits where there are no bases.
+        about: i8[n · ABOUT]; the X-drop, ``match`` and ``mismatch`` are such that half a match is whole.
+        chosen: i4, numbers of alignments whose cells are kept (``KEEP``); else all are taken.
+        anchors: i4[2 · n], filled with where they are traced from. ends: i4[2 · n · ENDS], filled.
+        places: i8[2 · chosen · PLACES], where cells, rows and runs of a side go to.
+        cells, rows, runs: i4; see ``kept_cell`` and ``put_run``. Runs are from the end to the anchor.
+        sizes: i4[2 · chosen], filled with numbers of runs.
+    """
+    ring = cuda.shared.array(2 * DIAGONALS, int32)
+    bests = cuda.shared.array(BESTS, int64)
+    lane = int64(cuda.threadIdx.x)
+    number = int64(cuda.blockIdx.x) >> int64(1)
+    back = (int64(cuda.blockIdx.x) & int64(1)) == int64(0)
+    if KEEP == 1:
+        number = int64(chosen[number])
+    own = number * int64(ABOUT)
+    begin = int64(about[own])
+    size = int64(about[own + 1])
+    low = int64(about[own + 2])
+    width = int64(about[own + 3])
+    q = int64(about[own + 4])
+    t = int64(about[own + 5])
+    x_drop = int64(about[own + 6])
+    end = (2 * number + (int64(cuda.blockIdx.x) & int64(1))) * int64(ENDS)
+    last_distance = int64(1) << int64(40)
+    first_cell = int64(0)
+    first_row = int64(0)
+    if KEEP == 1:
+        q = int64(anchors[2 * number])
+        t = int64(anchors[2 * number + 1])
+        last_distance = int64(ends[end + 2])
+        first_cell = int64(places[int64(cuda.blockIdx.x) * int64(PLACES)])
+        first_row = int64(places[int64(cuda.blockIdx.x) * int64(PLACES) + 1])
+    else:
+        q, t = start_point(query, unknown, begin, size, words, low, width, q, t, int64(about[own + 7]),
+                           int64(about[own + 8]), int64(about[own + 9]), int64(about[own + 10]))
+        if lane == 0 and back:
+            anchors[2 * number] = int32(q)
+            anchors[2 * number + 1] = int32(t)
+    q_place = begin + q
+    t_place = low + t
+    size = size - q
+    width = width - t
+    sign = int64(1)
+    if back:
+        size = q
+        width = t
+        sign = int64(-1)
+    half = match // int64(2)
+    cost = match + mismatch
+    look_back = (x_drop + half) // cost + int64(1)
+    reach = equal_bases(query, unknown, q_place, words, t_place, min(size, width), back)
+    end_target = reach
+    end_diagonal = int64(0)
+    differences = int64(0)
+    end_cells = int64(1)
+    used = int64(1)
+    best = reach * match
+    if lane == 0:
+        for diagonal in range(-2, 3):
+            ring[diagonal & (DIAGONALS - 1)] = int32(ABSENT)
+        ring[0] = int32(reach)
+        bests[0] = best
+        if KEEP == 1:
+            cells[first_cell] = int32(reach)
+            rows[2 * first_row] = int32(0)
+            rows[2 * first_row + 1] = int32(0)
+            rows[2 * first_row + 2] = int32(1)
+    lower = int64(-1)
+    upper = int64(1)
+    before_first = int64(0)
+    before_last = int64(0)
+    distance = int64(0)
+    query_ended = False
+    target_ended = False
+    if reach == min(size, width):
+        upper = int64(-2)
+    while lower <= upper and distance < last_distance:
+        distance += int64(1)
+        if upper - lower + int64(5) > int64(DIAGONALS):
+            differences = int64(-1)
+            break
+        before = ((distance - int64(1)) & int64(1)) * int64(DIAGONALS)
+        here = (distance & int64(1)) * int64(DIAGONALS)
+        if lane == 0:
+            for edge in range(4):
+                diagonal = lower - int64(1) + int64(edge)
+                if edge > 1:
+                    diagonal = upper + int64(edge - 2)
+                ring[before + (diagonal & int64(DIAGONALS - 1))] = int32(ABSENT)
+                if KEEP == 1 and before_first <= diagonal <= before_last:
+                    cells[first_cell + used - (before_last - diagonal) - int64(1)] = int32(ABSENT)
+            for edge in range(2):
+                ring[here + ((lower - int64(1 + edge)) & int64(DIAGONALS - 1))] = int32(ABSENT)
+                ring[here + ((upper + int64(1 + edge)) & int64(DIAGONALS - 1))] = int32(ABSENT)
+        meet_warp()
+        known = int64(0)
+        if distance >= look_back:
+            known = bests[(distance - look_back) & int64(BESTS - 1)]
+        floor = max(int64(0), known + cost * distance - x_drop + half - int64(1)) // half
+        furthest = int32(0)
+        at_furthest = int32(0)
+        lowest = int32(lower - upper - int64(1))  # as numbers from ``lower`` on that are taken from 0
+        highest = int32(-1)
+        ended = False
+        diagonal = lower + lane
+        while diagonal <= upper:
+            same = int64(ring[before + (diagonal & int64(DIAGONALS - 1))])
+            above = int64(ring[before + ((diagonal + int64(1)) & int64(DIAGONALS - 1))])
+            below = int64(ring[before + ((diagonal - int64(1)) & int64(DIAGONALS - 1))])
+            j = max(max(same, above) + int64(1), below)
+            value = int64(ABSENT)
+            if j >= 0 and 2 * j + diagonal >= floor:
+                most = min(size - j - diagonal, width - j)
+                value = j + equal_bases(query, unknown, q_place + sign * (j + diagonal), words, t_place + sign * j,
+                                        max(most, int64(0)), back)
+                if int32(2 * value + diagonal) > furthest:
+                    furthest = int32(2 * value + diagonal)
+                    at_furthest = int32(diagonal - lower)
+                lowest = max(lowest, int32(lower - diagonal))
+                highest = max(highest, int32(diagonal - lower))
+                ended = ended or value == width or value + diagonal == size
+            ring[here + (diagonal & int64(DIAGONALS - 1))] = int32(value)
+            if KEEP == 1:
+                cells[first_cell + used + diagonal - lower] = int32(value)
+            diagonal += int64(LANES)
+        of_lane = furthest
+        for step in unrolled(STEPS):
+            furthest = max(furthest, from_partner(furthest, int32(1 << step)))
+            lowest = max(lowest, from_partner(lowest, int32(1 << step)))
+            highest = max(highest, from_partner(highest, int32(1 << step)))
+        meet_warp()
+        if KEEP == 1 and lane == 0:
+            rows[2 * (first_row + distance)] = int32(used)
+            rows[2 * (first_row + distance) + 1] = int32(lower)
+            rows[2 * (first_row + distance) + 2] = int32(used + upper - lower + int64(1))
+        used += upper - lower + int64(1)
+        first = lower
+        last = upper
+        before_first = first
+        before_last = last
+        if any_of_warp(ended):
+            lower = first
+            upper = last
+            diagonal = first
+            while diagonal <= last:
+                j = int64(ring[here + (diagonal & int64(DIAGONALS - 1))])
+                if j < 0:
+                    if diagonal == lower:
+                        lower += int64(1)
+                else:
+                    upper = diagonal
+                    if j == width:
+                        lower = diagonal + int64(1)
+                        target_ended = True
+                    if j + diagonal == size:
+                        upper = diagonal - int64(1)
+                        query_ended = True
+                diagonal += int64(1)
+        elif highest >= 0:
+            lower = first - int64(lowest)
+            upper = first + int64(highest)
+        else:
+            lower = last + int64(1)
+            upper = last
+        score = int64(furthest) * half - distance * cost
+        if score >= best:
+            leftmost = int32(DIAGONALS)
+            if of_lane == furthest:
+                leftmost = at_furthest
+            for step in unrolled(STEPS):
+                leftmost = min(leftmost, from_partner(leftmost, int32(1 << step)))
+            end_diagonal = first + int64(leftmost)
+            end_target = (int64(furthest) - end_diagonal) // int64(2)
+            differences = distance
+            end_cells = used
+            best = score
+        if lane == 0:
+            bests[distance & int64(BESTS - 1)] = best
+        if lower > upper:
+            break
+        if not target_ended:
+            lower -= int64(1)
+        if not query_ended:
+            upper += int64(1)
+        # One more difference costs more than the diagonal beside can reach further.
+        diagonal = min(max(size - width, lower), upper)
+        if min(2 * size - diagonal, 2 * width + diagonal) * half - (distance + int64(1)) * cost < best:
+            break
+    if KEEP == 0:
+        if lane == 0:
+            ends[end] = int32(end_target + end_diagonal)
+            ends[end + 1] = int32(end_target)
+            ends[end + 2] = int32(differences)
+            ends[end + 3] = int32(end_diagonal)
+            ends[end + 4] = int32(end_cells)
+    else:
+        meet_warp()
+        if lane == 0:
+            first_run = int64(places[int64(cuda.blockIdx.x) * int64(PLACES) + 2])
+            count = int64(0)
+            operation = int64(-1)
+            diagonal = int64(ends[end + 3])
+            j = int64(ends[end + 1])
+            row = first_row + last_distance
+            while row > first_row:
+                row -= int64(1)
+                below = kept_cell(cells, rows, first_cell, row, diagonal - int64(1))
+                same = kept_cell(cells, rows, first_cell, row, diagonal)
+                above = kept_cell(cells, rows, first_cell, row, diagonal + int64(1))
+                if below > max(same, above):
+                    count, operation = put_run(runs, first_run, count, operation, int64(PAIR), j - below)
+                    count, operation = put_run(runs, first_run, count, operation, int64(INSERT), int64(1))
+                    diagonal -= int64(1)
+                    j = below
+                elif same > above:
+                    count, operation = put_run(runs, first_run, count, operation, int64(PAIR), j - same)
+                    j = same
+                else:
+                    count, operation = put_run(runs, first_run, count, operation, int64(PAIR), j - above - int64(1))
+                    count, operation = put_run(runs, first_run, count, operation, int64(DELETE), int64(1))
+                    diagonal += int64(1)
+                    j = above
+            count, operation = put_run(runs, first_run, count, operation, int64(PAIR), j)
+            sizes[int64(cuda.blockIdx.x)] = int32(count)
+
+
+@cache
+def align_kernel(keep: bool) -> Any:
+    """keep: cells of alignments that are chosen, which are followed back."""
+    return kept_kernel()(specialise(
+        align_sides, KEEP=int(keep), LANES=LANES, STEPS=_STEPS, DIAGONALS=DIAGONALS, BESTS=BESTS, ABOUT=ABOUT,
+        ENDS=ENDS, PLACES=PLACES, ABSENT=ABSENT, PAIR=PAIR, INSERT=INSERT, DELETE=DELETE))

@@ -1,0 +1,391 @@
+"""``nucleotide-greedy-traceback`` on CUDA devices: all alignments of a unit are traced there, a warp for each side.
+
+Which of them count depends on those before, but not where one ends. So a device finds the ends of all; the host tells
+which stay, and of these alone the device keeps cells and makes scripts. Alignments by ambiguities of targets, and those
+that a device has no room for, are the host's.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numba import cuda as _cuda
+from numba import int32, int64
+from seqloom.core.context import Context
+from seqloom.core.cuda.jit import kernel as kept_kernel
+from seqloom.core.cuda.jit import launching
+from seqloom.core.engine.threads import run_tasks, short_switch_interval
+from seqloom.core.errors import BudgetError
+from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.packed16 import SIMULATED
+from seqloom.core.records import Ragged
+from seqloom.core.sequences import offsets_of
+from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.culling_cpu import (
+    ANCHOR_QUERY,
+    ANCHOR_TARGET,
+    QUERY_END,
+    QUERY_START,
+    SCORE,
+    TARGET_END,
+    TARGET_START,
+)
+from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
+from seqloom.plugins.common.grouping import group_parts
+from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, device_memory, devices_for, on_devices
+from seqloom.plugins.common.resident_index_cuda import OnDevices
+from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
+from seqloom.plugins.nucleotide_blast import greedy_cuda
+from seqloom.plugins.nucleotide_blast.gapped_reference import refuse_affine
+from seqloom.plugins.nucleotide_blast.greedy_cuda import ABOUT, ENDS, LANES, PLACES, align_kernel
+from seqloom.plugins.nucleotide_blast.index_reference import BASES
+from seqloom.plugins.nucleotide_blast.packed_cpu import (
+    PackedIndex,
+    parts_by_target,
+    real_residues,
+    runs_of_codes,
+    stretches,
+)
+from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
+from seqloom.plugins.nucleotide_blast.scripts_cpu import clean_gaps
+from seqloom.plugins.nucleotide_blast.traceback_cpu import (
+    BEGIN,
+    LOW,
+    SIZE,
+    WIDTH,
+    X_DROP,
+    GreedyTracebackCpu,
+    Made,
+    Wanted,
+    around_of_rows,
+    joined,
+)
+
+cuda: Any = _cuda  # numba's types don't know what code on the device may do
+THREADS = 4 if SIMULATED else 128
+ROOM = 1 << (12 if SIMULATED else 25)
+"""Numbers of cells, rows and runs that are on a device at a time."""
+WORTH_A_PART = 1 << 12
+"""Alignments for which it pays to wake a thread that tells which stay."""
+FARTHEST = 1 << 30
+"""Bases of a strand and of its target together that places on a device have bits for."""
+(OF_QUERY, OF_TARGET, DIFFERENCES, _, CELLS) = range(ENDS)
+
+
+def move_runs(runs, places, sizes, firsts, sides, out):
+    """Kernel: the runs of all sides, one behind the other.
+
+    Args:
+        places: as of ``align_sides``. sizes: i4[sides]. firsts: i8[sides], where those of each go to in ``out``.
+    """
+    side = cuda.grid(1)
+    if side < sides:
+        begin = int64(places[int64(side) * int64(PLACES) + 2])
+        to = int64(firsts[side])
+        for run in range(int64(sizes[side])):
+            out[to + run] = int32(runs[begin + run])
+
+
+@cache
+def move_kernel() -> Any:
+    return kept_kernel()(move_runs)
+
+
+@kernel
+def _two_bits(strands, words, unknown):
+    """Write strands at two bits a base, the first one highest, and bits where there is no base; both are 0 before."""
+    for place in range(len(strands)):
+        code, down = np.uint32(strands[place]), np.uint32(30 - 2 * (place & 15))
+        words[place >> 4] |= (code & np.uint32(3)) << down
+        unknown[place >> 4] |= np.uint32(code > 3) << down
+
+
+@kernel
+def _note_ends(groups, bounds, ends, anchors, reward, penalty, room, rows, sizes):
+    """Write traced alignments, i8[n, 8], as far as they are known without their scripts.
+
+    Args:
+        ends, anchors: i4[n, 2, ENDS], i4[n, 2].
+        room: numbers that there is room for, of cells, rows and runs of one (see ``_There.scripts``).
+        sizes: i8[n], filled with the bases of each, or −1 where the device has no room.
+    """
+    for group in range(len(groups)):
+        for at in range(bounds[group], bounds[group + 1]):
+            left, right, row = ends[at, 0], ends[at, 1], rows[at]
+            q, t = np.int64(anchors[at, 0]), np.int64(anchors[at, 1])
+            bases = np.int64(left[OF_QUERY]) + left[OF_TARGET] + right[OF_QUERY] + right[OF_TARGET]
+            row[SCORE] = bases * reward // 2 - (np.int64(left[DIFFERENCES]) + right[DIFFERENCES]) * (reward - penalty)
+            row[QUERY_START], row[QUERY_END] = q - left[OF_QUERY], q + right[OF_QUERY]
+            row[TARGET_START], row[TARGET_END] = t - left[OF_TARGET], t + right[OF_TARGET]
+            row[ANCHOR_QUERY], row[ANCHOR_TARGET], row[GROUP_OF] = q, t, group
+            numbers = (np.int64(left[CELLS]) + right[CELLS] + 4 * (np.int64(left[DIFFERENCES]) + right[DIFFERENCES])
+                       + 10)
+            fits = min(left[DIFFERENCES], right[DIFFERENCES]) >= 0 and numbers <= room
+            sizes[at] = bases if fits else -1
+
+
+@kernel
+def _write_scripts(query, residues, groups, rows, firsts, sides, script, runs, spans):
+    """Scripts of alignments, tidied, from those of their sides; returns how many runs there are.
+
+    Args:
+        query, residues: u1, as they score.
+        firsts, sides: i8[2n + 1], i4: runs of both sides of each alignment, from the end to the anchor.
+        script: i4[m, 2], room for the longest. runs, spans: as of ``Made``.
+    """
+    used = 0
+    for at in range(len(rows)):
+        row, count = rows[at], 0
+        group = groups[row[GROUP_OF]]
+        begin, middle, end = firsts[2 * at], firsts[2 * at + 1], firsts[2 * at + 2]
+        for k in range(end - begin):
+            packed = sides[begin + k] if begin + k < middle else sides[end - 1 - (begin + k - middle)]
+            operation, length = packed & 3, packed >> 2
+            if count and script[count - 1, 0] == operation:
+                script[count - 1, 1] += length
+            else:
+                script[count, 0], script[count, 1] = operation, length
+                count += 1
+        count = clean_gaps(script, count, query, group[BEGIN] + row[QUERY_START], row[QUERY_END] - row[QUERY_START],
+                           residues, group[LOW] + row[TARGET_START], row[TARGET_END] - row[TARGET_START])
+        spans[at, 0], spans[at, 1] = used, count
+        for run in range(count):
+            runs[used + run, 0], runs[used + run, 1] = script[run, 0], script[run, 1]
+        used += count
+    return used
+
+
+@kernel
+def _touches(runs, low, high, found):
+    """Whether stretches, from ``low`` to before ``high``, hold any of i8[m, 3] rising runs."""
+    for row in range(len(low)):
+        first, last = 0, len(runs)
+        while first < last:
+            middle = (first + last) // 2
+            if runs[middle, 1] <= low[row]:
+                first = middle + 1
+            else:
+                last = middle
+        found[row] = first < len(runs) and runs[first, 0] < high[row]
+
+
+def working_bytes(need: WorkSize, columns: int = 0) -> int:
+    """Device memory that tracing takes beside the volume: of ``need.stretches`` alignments, and strands."""
+    of_row = 8 * ABOUT + 4 * (2 + 2 * ENDS) + 4 + 2 * (8 * PLACES + 4 + 8)
+    return (need.query // 2 + of_row * need.stretches + 8 * ROOM + (1 << 16)) // 16 * 17
+
+
+_TRACING = WorkKind("tracebacks on the device", working_bytes, fills=False)
+
+
+class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
+    __doc__ = GreedyTracebackCpu.__doc__
+    volume_residues = 4 * VOLUME_RESIDUES
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=super().footprint(shape).host)
+
+    def aligned(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
+        refuse_affine(context.scoring)
+        of_host = self._of_host(context, wanted)
+        if not of_host.all():
+            try:
+                with short_switch_interval():
+                    return self._by_both(context, wanted, of_host)
+            except BudgetError:
+                context.count("units without room on a device", 1)
+        return super().aligned(context, wanted)
+
+    def _of_host(self, context: Context, wanted: Wanted) -> np.ndarray:
+        """bool[g], groups that the host aligns."""
+        groups, bounds = wanted.groups, wanted.bounds
+        match, mismatch, factor = _costs(context)
+        if (int(groups[:, X_DROP].max()) * factor + match // 2) // (match + mismatch) + 1 >= greedy_cuda.BESTS:
+            return np.ones(len(groups), np.bool_)
+        found = np.empty(len(wanted.hsps), np.bool_)
+        _touches(_ambiguities(context), *self.within_reach(context, around_of_rows(groups, bounds, wanted.hsps)), found)
+        return np.logical_or.reduceat(found, bounds[:-1]) | (groups[:, SIZE] + groups[:, WIDTH] >= FARTHEST)
+
+    def _by_both(self, context: Context, wanted: Wanted, of_host: np.ndarray
+                 ) -> tuple[np.ndarray, np.ndarray, Ragged]:
+        """Alignments of both, by group. of_host: bool[g], groups that are the host's; more are marked."""
+        numbers, own = np.flatnonzero(~of_host), wanted.of(~of_host) if of_host.any() else wanted
+        devices = devices_for(context)
+        shares = group_parts(own.bounds, len(devices))
+        found = on_devices(partial(self._on_one, context, own), shares, devices)
+        rows, sizes, sides, lost = (np.concatenate(column) for column in zip(*found, strict=True))
+        of_host[numbers[lost]] = True
+        parts = [self._finished(context, own, rows, offsets_of(sizes), sides)]
+        parts[0][0][:, GROUP_OF] = numbers[parts[0][0][:, GROUP_OF]]
+        if not of_host.any():
+            return parts[0]
+        context.count("pairs by the host", int(of_host.sum()))
+        parts.append(super().aligned(context, wanted.of(of_host)))
+        parts[1][0][:, GROUP_OF] = np.flatnonzero(of_host)[parts[1][0][:, GROUP_OF]]
+        rows, counts, paths = joined(parts)
+        order = np.argsort(rows[:, GROUP_OF], kind="stable")
+        return rows[order], counts[order], paths.take(order)
+
+    def _on_one(self, context: Context, wanted: Wanted, share: tuple[int, int]
+                ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Groups of a share, traced on the current device.
+
+        Returns:
+            i8[k, 8], the alignments that stay; i8[2k], i4, how many runs each of their sides has, and these; i8, the
+            groups that it had no room for.
+        """
+        first, last = share
+        begin, end = wanted.bounds[first], wanted.bounds[last]
+        own = wanted._replace(groups=wanted.groups[first:last], bounds=wanted.bounds[first : last + 1] - begin,
+                              hsps=wanted.hsps[begin:end])
+        count, scoring, budget = len(own.hsps), context.scoring, context.device_memory
+        match, mismatch, factor = _costs(context)
+        need = WorkSize(count, 0, 0, 1, len(own.strands)).rounded()
+        with (packed_targets(context).on_device(budget) as volume,
+              device_memory().workspace(_TRACING, need, budget, context.count) as space):
+            volume.arrived(space.streams)
+            there = _There(space, volume.residues.view(np.uint32), own, _about(own, factor), match, mismatch)
+            ends, anchors = there.ends()
+            rows, sizes = np.empty((count, 8), np.int64), np.empty(count, np.int64)
+            _note_ends(own.groups, own.bounds, ends.reshape(-1, 2, ENDS), anchors.reshape(-1, 2), scoring.reward,
+                       scoring.penalty, ROOM, rows, sizes)
+            lost = np.logical_or.reduceat(sizes < 0, own.bounds[:-1])
+            sizes[np.repeat(lost, np.diff(own.bounds))] = 0
+            kept = self._kept(context, own, rows, sizes)
+            sizes, sides = there.scripts(kept, ends.reshape(-1, 2, ENDS)[kept])
+        rows = rows[kept]
+        rows[:, GROUP_OF] += first
+        return rows, sizes, sides, first + np.flatnonzero(lost)
+
+    def _kept(self, context: Context, wanted: Wanted, rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Numbers of the rows that stay."""
+
+        def part(span: tuple[int, int]) -> np.ndarray:
+            starts = wanted.bounds[span[0] : span[1] + 1]
+            some = slice(starts[0], starts[-1])
+            return starts[0] + self.in_turn(wanted.groups[slice(*span)], starts - starts[0], wanted.hsps[some],
+                                            rows[some], sizes[some])
+
+        parts = group_parts(wanted.bounds, context.threads, len(rows) / WORTH_A_PART)
+        return np.concatenate(run_tasks(context.threads, part, parts))
+
+    def _finished(self, context: Context, wanted: Wanted, rows: np.ndarray, firsts: np.ndarray, sides: np.ndarray
+                  ) -> tuple[np.ndarray, np.ndarray, Ragged]:
+        """Final alignments of traced ones. firsts, sides: i8[2k + 1], i4: runs of both sides of each."""
+        bounds = np.searchsorted(rows[:, GROUP_OF], np.arange(len(wanted.groups) + 1))
+        around = around_of_rows(wanted.groups, bounds, rows)
+        low, high = self.within_reach(context, around)
+
+        def part(span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Ragged]:
+            own, some = wanted.groups[slice(*span)].copy(), slice(bounds[span[0]], bounds[span[1]])
+            residues = real_residues(context, stretches(low[some], high[some]))
+            own[:, LOW] -= residues.begin
+            mine, starts = rows[some].copy(), firsts[2 * some.start : 2 * some.stop + 1]
+            mine[:, GROUP_OF] -= span[0]
+            most = int((starts[2::2] - starts[:-2:2]).max(initial=0))
+            runs, spans = np.empty((starts[-1] - starts[0], 2), np.int32), np.empty((len(mine), 2), np.int64)
+            used = _write_scripts(wanted.strands, residues.codes, own, mine, starts, sides,
+                                  np.empty((most, 2), np.int32), runs, spans)
+            found, counts, paths = self.chosen(context, wanted, residues.codes, own, Made(mine, spans, runs[:used]))
+            found[:, GROUP_OF] += span[0]
+            context.advance(some.stop - some.start, len(rows))
+            return found, counts, paths
+
+        return joined(run_tasks(context.threads, part, parts_by_target(
+            bounds, context.threads, wanted.groups[:, LOW], int(around[:, :2].sum()))))
+
+
+class _There:
+    """Alignments on the current device.
+
+    Args:
+        words: u4, packed bases of the volume.
+        wanted: what is traced. about: i8, of ``align_sides``.
+    """
+
+    def __init__(self, space: Workspace, words: Any, wanted: Wanted, about: np.ndarray, match: int, mismatch: int
+                 ) -> None:
+        self._space, self.wanted, self._count = space, wanted, len(wanted.hsps)
+        strands = np.zeros((2, len(wanted.strands) // 16 + 2), np.uint32)
+        _two_bits(wanted.strands, *strands)
+        self._of_strands = (words, *(space.send(name, bits) for name, bits in zip(("strands", "unknown"), strands,
+                                                                               strict=True)))
+        self._costs = np.int64(match), np.int64(mismatch)
+        self._about = space.send("about", about)
+        self._anchors, self._ends = (space.room(name, size * self._count, np.int32)
+                                     for name, size in (("anchors", 2), ("ends", 2 * ENDS)))
+        self._nothing = space.room("nothing", 1, np.int32)
+
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """i4[n · 2 · ENDS], i4[n · 2]: where alignments end, and are traced from."""
+        space, nothing = self._space, self._nothing
+        with launching:
+            align_kernel(False)[2 * self._count, LANES, space.streams[0]](
+                *self._of_strands, self._about, nothing, *self._costs, self._anchors, self._ends,
+                space.room("no places", 1, np.int64), nothing, nothing, nothing, nothing)
+        return (space.fetch(self._ends, 0, 2 * ENDS * self._count),
+                space.fetch(self._anchors, 0, 2 * self._count))
+
+    def scripts(self, kept: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """i8[2k], i4: how many runs the sides of some alignments have, and these.
+
+        Args:
+            ends: i4[k, 2, ENDS], of these.
+        """
+        of_side = ends.reshape(-1, ENDS).astype(np.int64)
+        numbers = np.stack([of_side[:, CELLS], of_side[:, DIFFERENCES] + 2, 2 * of_side[:, DIFFERENCES] + 1], axis=1)
+        taken = offsets_of((numbers[::2] + numbers[1::2]) @ np.array([1, 2, 1]))
+        cuts = [0]
+        while cuts[-1] < len(kept):
+            cuts.append(int(np.searchsorted(taken, taken[cuts[-1]] + ROOM, "right")) - 1)
+        parts = [self._scripts(kept[first:last], numbers[2 * first : 2 * last]) for first, last in pairwise(cuts)]
+        sizes, runs = zip(*parts, strict=True) if parts else ([np.empty(0, np.int32)], [np.empty(0, np.int32)])
+        return np.concatenate(sizes).astype(np.int64), np.concatenate(runs)
+
+    def _scripts(self, kept: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        space, sides = self._space, 2 * len(kept)
+        offsets = np.zeros((sides + 1, PLACES), np.int64)
+        np.cumsum(numbers, axis=0, out=offsets[1:])
+        places = space.send("places", offsets[:-1].reshape(-1))
+        chosen = space.send("chosen", kept.astype(np.int32))
+        cells, rows, runs = (space.room(name, int(size), np.int32) for name, size in zip(
+            ("cells", "rows", "runs"), offsets[-1] * [1, 2, 1], strict=True))
+        sizes = space.room("sizes", sides, np.int32)
+        with launching:
+            align_kernel(True)[sides, LANES, space.streams[0]](
+                *self._of_strands, self._about, chosen, *self._costs, self._anchors, self._ends, places, cells, rows,
+                runs, sizes)
+        on_host = space.fetch(sizes, 0, sides)
+        firsts = offsets_of(on_host)
+        out = space.room("cells", int(firsts[-1]), np.int32)  # nobody wants those any more
+        with launching:
+            move_kernel()[-(-sides // THREADS), THREADS, space.streams[0]](
+                runs, places, sizes, space.send("firsts", firsts[:-1]), np.int64(sides), out)
+        return on_host, space.fetch(out, 0, int(firsts[-1]))
+
+
+def _about(wanted: Wanted, factor: int) -> np.ndarray:
+    """i8[n · ABOUT], of ``align_sides``. factor: of X-drops."""
+    groups, hsps = np.repeat(wanted.groups, np.diff(wanted.bounds), axis=0), wanted.hsps
+    about = np.concatenate([groups[:, [BEGIN, SIZE, LOW, WIDTH]], hsps[:, [ANCHOR_QUERY, ANCHOR_TARGET]],
+                            factor * groups[:, [X_DROP]],
+                            hsps[:, [QUERY_START, QUERY_END, TARGET_START, TARGET_END]]], axis=1)
+    return about.reshape(-1)
+
+
+def _costs(context: Context) -> tuple[int, int, int]:
+    """Match and mismatch in units that make half a match whole, and how many of these a unit of the scores is."""
+    scoring = context.scoring
+    factor = 2 if scoring.reward % 2 else 1
+    return scoring.reward * factor, -scoring.penalty * factor, factor
+
+
+def _ambiguities(context: Context) -> np.ndarray:
+    """i8[m, 3], runs of ambiguities of the volume."""
+    index: Any = context.index(BASES)
+    if isinstance(index, PackedIndex):
+        return index.packed.runs
+    return runs_of_codes(context.targets.residues)
