@@ -34,6 +34,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     Cutoffs,
     DeviceHits,
     Pieces,
+    RankedWords,
     SeedsOnDevices,
     Strands,
     Words,
@@ -92,13 +93,13 @@ def shares(pieces: Pieces, devices: int) -> list[tuple[int, int]]:
     return list(pairwise(bounds))
 
 
-def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[QueryWords, np.ndarray], Words],
+def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[QueryWords, Strands], Words],
                      follow: bool, sampled: Callable[[Strands], Words] | None = None) -> Seeds:
     """Seeds of all words of the index of a kind.
 
     Args:
         length: bases of a hit.
-        words: gives for ``QueryWords`` and the begins of strands what is looked for.
+        words: gives for ``QueryWords`` and strands what is looked for.
         follow: as of ``seed_cpu.word_seeds``.
         sampled: gives words that are looked for in place of these, with ``Cutoffs``.
 
@@ -112,7 +113,7 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     if sampled and of_widths:
         looked_for = [sampled(strands)]
     else:
-        looked_for = [index.kept(("words on devices", own.width), partial(words, own, strands.begins))
+        looked_for = [index.kept(("words on devices", own.width), partial(words, own, strands))
                       for own in of_widths]
     work = shares(pieces, device_count())
 
@@ -154,8 +155,8 @@ def sampled_words(context: Context, index: Index, length: int, strands: Strands)
     eights.view(np.uint8)[: len(groups)] = groups
     cutoffs = Cutoffs(index["width"].astype(np.int32), scores_of_groups(context.scoring).astype(np.int32), eights,
                       limits)
-    return Words(sampled_table(query, index, length, width, context.threads), width, length, runs_of_word(width),
-                 2 * width, cutoffs)
+    return RankedWords(width, length, sampled_table(query, index, length, width, context.threads), runs_of_word(width),
+                       2 * width, cutoffs)
 
 
 def sampled_width(words: int, residues: int, size: int) -> int:
@@ -170,7 +171,7 @@ def sampled_width(words: int, residues: int, size: int) -> int:
 
 
 def runs_of_word(width: int) -> np.ndarray:
-    """``Words.runs`` of words of neighbouring bases."""
+    """``RankedWords.runs`` of words of neighbouring bases."""
     return np.array([[[2 * (WINDOW - width), (1 << 2 * width) - 1]]], np.int64)
 
 
@@ -232,8 +233,9 @@ class WordHitsCuda(_OnDevices, WordHits):
     def run(self, context: Context, records: Records | None) -> Seeds:
         size, index = context.options.word_size, context.index(WORDS)
 
-        def words(own: QueryWords, begins: np.ndarray) -> Words:
-            return Words(own.table(begins, 4**own.width), own.width, size, runs_of_word(own.width), 2 * own.width)
+        def words(own: QueryWords, strands: Strands) -> Words:
+            return RankedWords(own.width, size, own.table(strands.begins, 4**own.width), runs_of_word(own.width),
+                               2 * own.width)
 
         def sampled(strands: Strands) -> Words:
             made: Words = index.kept("sampled on devices", partial(sampled_words, context, index, size, strands))
@@ -262,8 +264,8 @@ class DiscontiguousWordHitsCuda(_OnDevices, DiscontiguousWordHits):
         runs = extraction_runs(templates, length)
         runs[:, :, 0] += 2 * (WINDOW - length)
 
-        def words(own: QueryWords, begins: np.ndarray) -> Words:
-            return Words(own.table(begins, len(templates) << bits), length, length, runs, bits)
+        def words(own: QueryWords, strands: Strands) -> Words:
+            return RankedWords(length, length, own.table(strands.begins, len(templates) << bits), runs, bits)
 
         return self._or_by_cpu(context, lambda: seeds_on_devices(
             context, TEMPLATE_WORDS, length, words, len(templates) == 1))
