@@ -43,6 +43,8 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands
 from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
+from seqloom.plugins.nucleotide_blast.paper_tables_cuda import TableWords
+from seqloom.plugins.nucleotide_blast.paper_tables_reference import TABLE, table_of
 from seqloom.plugins.nucleotide_blast.query_words_cpu import KEPT_SHARE, SAMPLED, QueryWords
 from seqloom.plugins.nucleotide_blast.sampled_words_cpu import sampled_table
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable
@@ -234,6 +236,8 @@ class WordHitsCuda(_OnDevices, WordHits):
         size, index = context.options.word_size, context.index(WORDS)
 
         def words(own: QueryWords, strands: Strands) -> Words:
+            if (table := table_of(index, own.width)) is not None:
+                return TableWords.of(table, own, size, strands, index)
             return RankedWords(own.width, size, own.table(strands.begins, 4**own.width), runs_of_word(own.width),
                                2 * own.width)
 
@@ -241,7 +245,7 @@ class WordHitsCuda(_OnDevices, WordHits):
             made: Words = index.kept("sampled on devices", partial(sampled_words, context, index, size, strands))
             return made
 
-        one_by_one = keeps_saved(context, size)
+        one_by_one = keeps_saved(context, size) and TABLE not in index.parameters
         return self._or_by_cpu(context, lambda: seeds_on_devices(
             context, WORDS, size, words, True, sampled if one_by_one else None))
 
