@@ -8,19 +8,11 @@ from numba import int32, int64, uint64
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.kernels.unroll import specialise
 from seqloom.plugins.nucleotide_blast.look_up_cuda import GROUP
-from seqloom.plugins.nucleotide_blast.scan_cuda import base_at, last_up_to, query_of, sixteen
+from seqloom.plugins.nucleotide_blast.scan_cuda import base_at, last_up_to, packed_four, query_of
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 SEGMENT = 8
 """Numbers of a segment: query, piece, starts in strands and piece, length, score, starts of the word hit in both."""
-
-
-@cuda.jit(device=True)
-def packed_four(words, place):
-    """Four bases from a place on."""
-    number = place >> int64(4)
-    two = (sixteen(words, number) << uint64(32)) | sixteen(words, number + int64(1))
-    return int32((two >> (uint64(56) - uint64(2) * uint64(place & int64(15)))) & uint64(255))
 
 
 @cuda.jit(device=True)

@@ -1,12 +1,13 @@
-"""Word hits on CUDA devices: tables and pieces there, both passes of the scan, and hits that stay there.
+"""Word hits on CUDA devices: tables and pieces there, the passes of the scan, and hits that stay there.
 
-A table is that of the CPU: presence bits with ranks, and the places of each word side by side. It serves as the small
-table and as that of megablast (G-BLASTN figures 6 to 9), whatever the width of its words.
+A table is that of the CPU: presence bits with ranks, and the places of each word side by side, whatever the width of
+its words. ``paper_tables_cuda.py`` has those of G-BLASTN.
 """
 
 from __future__ import annotations
 
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cache, cached_property
@@ -103,42 +104,173 @@ class Cutoffs(NamedTuple):
     limits: np.ndarray
 
 
+class Rooms(NamedTuple):
+    """How much there is room for: what the scan notes, pairs of equal words where these are kept as such, and hits."""
+
+    found: int
+    pairs: int
+    hits: int
+
+    def grown(self, needed: Rooms) -> Rooms:
+        """Room for what there turned out to be."""
+        return Rooms(*(room if need <= room else rounded(need) for room, need in zip(self, needed, strict=True)))
+
+
+class Searched(NamedTuple):
+    """What the passes of a scan are given on a device.
+
+    Attributes:
+        packed: u4, bases of the volume.
+        lows, lengths, firsts, diagonals: i8[pieces], first base, bases, first scan place and first diagonal of each.
+        tiles, total: i4[t + 1], as of ``scan_cuda.scan``; all scan places.
+        strands: of the queries.
+        bits: of a place in keys.
+        keys, places, shifts: u8, i4, i4, for hits.
+        counts: i8[4].
+    """
+
+    packed: Any
+    lows: Any
+    lengths: Any
+    firsts: Any
+    diagonals: Any
+    tiles: Any
+    total: int
+    strands: DeviceStrands
+    bits: int
+    keys: Any
+    places: Any
+    shifts: Any
+    counts: Any
+
+
 @dataclass(frozen=True)
-class Words:
+class Words(ABC):
     """Words of one width that are looked for.
 
     Attributes:
-        table: places are those of ``laid_out_strands``.
         width, size: bases of a table word, or of the window that it is taken from; of a hit.
-        runs, bits: how words are taken from 32 bases: i8[templates, runs, 2] shifts and masks; bits of a word without
-            the number of its template.
-        cutoffs: where words are sampled ones, and hits that aren't saved needn't be kept.
     """
 
-    table: WordTable
     width: int
     size: int
-    runs: np.ndarray
-    bits: int
-    cutoffs: Cutoffs | None = None
+
+    @property
+    def templates(self) -> int:
+        """How many words begin at a base."""
+        return 1
+
+    @property
+    def saved_only(self) -> bool:
+        """Whether hits that an extension wouldn't save needn't be kept."""
+        return False
 
     @property
     def stride(self) -> int:
         return self.size - self.width + 1
 
     @property
-    def templates(self) -> int:
-        return len(self.runs)
+    def most_places(self) -> int:
+        """Scan places of a launch at most."""
+        return MOST_PLACES // self.templates
 
     def scan_places(self, lengths: np.ndarray) -> np.ndarray:
         """How many words of each piece are looked at."""
         return np.maximum(0, (lengths - self.width) // self.stride + 1)
 
-    def expected(self, places: int) -> tuple[int, int]:
-        """Found places, and hits, of so many scan places of unrelated sequences and of relatives of the queries."""
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Of the table, on a device."""
+
+    @abstractmethod
+    def expected(self, places: int) -> Rooms:
+        """For what so many scan places of unrelated sequences and of relatives of the queries have."""
+
+    @abstractmethod
+    def needed(self, counts: np.ndarray) -> Rooms:
+        """For what counters say that there is."""
+
+    @abstractmethod
+    def held(self, rooms: Rooms) -> int:
+        """Bytes for such room beside hits, for as long as these are there."""
+
+    def passing(self, rooms: Rooms) -> int:
+        """Bytes that are needed until the passes are done."""
+        return 0
+
+    @abstractmethod
+    def launch(self, searched: Searched, rooms: Rooms) -> np.ndarray:
+        """Carry out the passes; i8[4], counters."""
+
+
+@dataclass(frozen=True)
+class RankedWords(Words):
+    """Words that are looked for in a table of the CPU.
+
+    Attributes:
+        table: places are those of ``laid_out_strands``.
+        runs, bits: how words are taken from 32 bases: i8[templates, runs, 2] shifts and masks; bits of a word without
+            the number of its template.
+        cutoffs: where words are sampled ones, and hits that aren't saved needn't be kept.
+    """
+
+    table: WordTable
+    runs: np.ndarray
+    bits: int
+    cutoffs: Cutoffs | None = None
+
+    @property
+    def templates(self) -> int:
+        return len(self.runs)
+
+    @property
+    def saved_only(self) -> bool:
+        return self.cutoffs is not None
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.table)
+
+    def expected(self, places: int) -> Rooms:
         found = places * (len(self.table.starts) - 1) >> self.bits
         hits = expected_hits(places, len(self.table.entries), self.bits, self.size - self.width)
-        return rounded(2 * found + SLACK), rounded(hits // KEPT_SHARE) if self.cutoffs else hits
+        return Rooms(rounded(2 * found + SLACK), 0, rounded(hits // KEPT_SHARE) if self.cutoffs else hits)
+
+    def needed(self, counts: np.ndarray) -> Rooms:
+        return Rooms(int(counts[FOUND]), 0, int(counts[KEPT]))
+
+    def held(self, rooms: Rooms) -> int:
+        return 4 * rooms.found
+
+    def launch(self, searched: Searched, rooms: Rooms) -> np.ndarray:
+        there = searched.strands
+        table = [cuda.to_device(array) if len(array) else cuda.device_array(1, array.dtype) for array in self.table]
+        runs, found = cuda.to_device(self.runs), cuda.device_array(max(1, rooms.found), np.int32)
+        stride, bits = np.int64(self.stride), np.int64(self.bits)
+        tile = scan_cuda.THREADS * scan_cuda.PER_THREAD
+        with launching:
+            scan_kernel(self.templates)[block_count(-(-searched.total // tile)), scan_cuda.THREADS](
+                searched.packed, searched.lows, searched.firsts, searched.tiles, np.int64(searched.total), stride, runs,
+                bits, table[0], found, np.int64(rooms.found), searched.counts)
+        blocks = block_count(-(-rooms.found // scan_cuda.THREADS))
+        targets = (searched.packed, searched.lows, searched.lengths, searched.firsts, searched.diagonals, stride, runs,
+                   bits)
+        queries = there.compared, there.begins, there.blocks, np.int64(BLOCK), there.indexed, there.opens
+        sizes = np.int64(self.width), np.int64(self.size)
+        room_for = (found, np.int64(rooms.found), np.int64(searched.bits), searched.keys, searched.places,
+                    searched.shifts, np.int64(rooms.hits), searched.counts)
+        if self.cutoffs:
+            widths, *cutoffs = map(cuda.to_device, self.cutoffs)
+            with launching:
+                look_up_sampled_kernel()[blocks, scan_cuda.THREADS](
+                    *targets, *table, *queries, widths, *sizes, *cutoffs, *room_for)
+        else:
+            with launching:
+                look_up_kernel(self.templates, self.templates == 1 and self.width < self.size)[
+                    blocks, scan_cuda.THREADS](*targets, *table, *queries, *sizes, *room_for)
+        result: np.ndarray = searched.counts.copy_to_host()
+        return result
 
 
 @dataclass(frozen=True)
@@ -202,7 +334,7 @@ def runs_of_pieces(pieces: Pieces, words: Words, everywhere: int) -> list[tuple[
         first, last = waiting.pop()
         lengths = pieces.lengths[first:last]
         if last - first < 2 or (KeyLayout.of(lengths, everywhere, words.templates).fits
-                                and int(words.scan_places(lengths).sum()) * words.templates <= MOST_PLACES):
+                                and int(words.scan_places(lengths).sum()) <= words.most_places):
             runs.append((first, last))
         else:
             middle = (first + last) // 2
@@ -247,66 +379,41 @@ class DeviceHits:
         places = self._words.scan_places(self.pieces.lengths)
         firsts = offsets_of(places)
         total = int(firsts[-1])
-        found_room, room = self._words.expected(total)
-        table = sum(array.nbytes for array in self._words.table)
-        fixed = (BYTES_OF_COUNTERS + table + strands.codes.size * BYTES_PER_PLACE + BYTES_PER_PIECE * len(places)
-                 + 4 * total // scan_cuda.THREADS)
+        rooms = self._words.expected(total)
+        fixed = (BYTES_OF_COUNTERS + self._words.nbytes + strands.codes.size * BYTES_PER_PLACE
+                 + BYTES_PER_PIECE * len(places) + 4 * total // scan_cuda.THREADS)
         while True:
             self._room.close()
             self._room.enter_context(device_memory().working_space(
-                fixed + 4 * found_room + (BYTES_PER_HIT + BYTES_PER_SEGMENT // 4) * room, budget,
+                fixed + self._words.held(rooms) + (BYTES_PER_HIT + BYTES_PER_SEGMENT // 4) * rooms.hits, budget,
                 "word hits on the device"))
-            counts = self._launched(strands, firsts, total, found_room, room)
-            if counts[FOUND] <= found_room and counts[KEPT] <= room:
+            with device_memory().working_space(self._words.passing(rooms), budget, "pairs of words on the device"):
+                counts = self._launched(strands, firsts, total, rooms)
+            grown = rooms.grown(self._words.needed(counts))
+            if grown == rooms:
                 break
             del self.words, self.places, self.shifts
-            found_room = max(found_room, rounded(int(counts[FOUND])))
-            room = max(room, rounded(int(counts[KEPT]))) if counts[KEPT] > room else room
+            rooms = grown
         self.count, self.looked_up = int(counts[KEPT]), int(counts[LOOKED_UP])
-        self.total = int(counts[ALL_HITS]) if self._words.cutoffs else self.count
+        self.total = int(counts[ALL_HITS]) if self._words.saved_only else self.count
 
-    def _launched(self, strands: Strands, firsts: np.ndarray, total: int, found_room: int, room: int) -> np.ndarray:
-        """Counters of both passes."""
-        words = self._words
+    def _launched(self, strands: Strands, firsts: np.ndarray, total: int, rooms: Rooms) -> np.ndarray:
+        """Counters of all passes."""
         tile = scan_cuda.THREADS * scan_cuda.PER_THREAD
         tiles = np.searchsorted(firsts, np.append(np.arange(0, total, tile), max(0, total - 1)), "right") - 1
         self.strands = strands.on_device()
-        there = self.strands
         self.lows, self.lengths, self.diagonals, begins, tiles_there = map(cuda.to_device, (
             self.pieces.lows, self.pieces.lengths, self.layout.diagonals[:-1], firsts[:-1], tiles.astype(np.int32)))
-        table = [cuda.to_device(array) if len(array) else cuda.device_array(1, array.dtype) for array in words.table]
-        runs, counts = cuda.to_device(words.runs), cuda.to_device(np.zeros(4, np.int64))
-        self.words = radix_cuda.DeviceWords(room)
-        self.places, self.shifts = (cuda.device_array(max(1, room), np.int32) for _ in range(2))
-        found = cuda.device_array(max(1, found_room), np.int32)
-        stride, bits = np.int64(words.stride), np.int64(words.bits)
-        blocks = _blocks(-(-total // tile))
-        with launching:
-            scan_kernel(words.templates)[blocks, scan_cuda.THREADS](
-                self.packed, self.lows, begins, tiles_there, np.int64(total), stride, runs, bits, table[0], found,
-                np.int64(found_room), counts)
-        blocks = _blocks(-(-found_room // scan_cuda.THREADS))
-        targets = self.packed, self.lows, self.lengths, begins, self.diagonals, stride, runs, bits
-        queries = there.compared, there.begins, there.blocks, np.int64(BLOCK), there.indexed, there.opens
-        sizes = np.int64(words.width), np.int64(words.size)
-        room_for = (found, np.int64(found_room), np.int64(self.layout.bits), self.words.words, self.places, self.shifts,
-                    np.int64(room), counts)
-        if words.cutoffs:
-            widths, *cutoffs = map(cuda.to_device, words.cutoffs)
-            with launching:
-                look_up_sampled_kernel()[blocks, scan_cuda.THREADS](
-                    *targets, *table, *queries, widths, *sizes, *cutoffs, *room_for)
-        else:
-            with launching:
-                look_up_kernel(words.templates, words.templates == 1 and words.width < words.size)[
-                    blocks, scan_cuda.THREADS](*targets, *table, *queries, *sizes, *room_for)
-        result: np.ndarray = counts.copy_to_host()
-        return result
+        self.words = radix_cuda.DeviceWords(rooms.hits)
+        self.places, self.shifts = (cuda.device_array(max(1, rooms.hits), np.int32) for _ in range(2))
+        return self._words.launch(Searched(
+            self.packed, self.lows, self.lengths, begins, self.diagonals, tiles_there, total, self.strands,
+            self.layout.bits, self.words.words, self.places, self.shifts, cuda.to_device(np.zeros(4, np.int64))), rooms)
 
     @property
     def expected_segments(self) -> int:
         """A sixteenth of all hits grow to segments; of those that are kept since they may, a quarter."""
-        return self.count // 4 if self._words.cutoffs else self.count // 16
+        return self.count // 4 if self._words.saved_only else self.count // 16
 
     def sorted_keys(self) -> tuple[Any, Any]:
         """u8 and i4 on the device: keys by diagonal and place, and the hits that they are of."""
@@ -341,7 +448,7 @@ class DeviceHits:
         return np.stack([query, piece, places, places + apart, shifts], axis=1)[order]
 
 
-def _blocks(most: int) -> int:
+def block_count(most: int) -> int:
     """Blocks for so many that there is work for."""
     return max(1, min(most, 2 if SIMULATED else _BLOCKS_PER_PROCESSOR * _processors()))
 

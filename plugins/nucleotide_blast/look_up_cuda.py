@@ -62,6 +62,29 @@ def shift_of_masked(strands, indexed, opens, start, need, words, low, opposite, 
 
 
 @cuda.jit(device=True)
+def equal_around(strands, query, words, low, target, length, width, need):
+    """Bases that are equal in a row before a word, ``need`` at most; and with those behind it, ``need`` in all.
+
+    Args:
+        query, target: where the word, of ``width`` bases, begins in the strands and in the piece, which has ``length``
+            bases from ``low`` on.
+    """
+    left = int64(0)
+    most = min(need, min(target, query))
+    while left < most:
+        if int32(strands[query - left - int64(1)]) != base_at(words, low + target - left - int64(1)):
+            break
+        left += int64(1)
+    right = int64(0)
+    most = min(need - left, length - target - width)
+    while right < most:
+        if int32(strands[query + width + right]) != base_at(words, low + target + width + right):
+            break
+        right += int64(1)
+    return left, left + right
+
+
+@cuda.jit(device=True)
 def note(key, place, shift, found_keys, found_places, found_shifts, here, keys, places, shifts, room, counts):
     """Note a hit in shared memory or, where that is full, where those of all blocks are."""
     slot = cuda.atomic.add(here, 0, int32(1))
@@ -143,20 +166,8 @@ def look_up(words, lows, lengths, firsts, diagonals, stride, runs, bits, present
                 whole = True
                 if EXTENDED:
                     need = size - width
-                    right = int64(0)
-                    most = min(need, target)
-                    while left < most:
-                        if query - left <= int64(0):
-                            break
-                        if int32(strands[query - left - int64(1)]) != base_at(words, low + target - left - int64(1)):
-                            break
-                        left += int64(1)
-                    most = min(need - left, length - target - width)
-                    while right < most:
-                        if int32(strands[query + width + right]) != base_at(words, low + target + width + right):
-                            break
-                        right += int64(1)
-                    whole = left + right >= need
+                    left, around = equal_around(strands, query, words, low, target, length, width, need)
+                    whole = around >= need
                     if whole:
                         shift = shift_of_masked(strands, indexed, opens, query - left, need, words, low, target - left,
                                                 length, size)

@@ -73,6 +73,14 @@ def base_at(words, place):
 
 
 @cuda.jit(device=True)
+def packed_four(words, place):
+    """Four bases from a place on."""
+    number = place >> int64(4)
+    two = (sixteen(words, number) << uint64(32)) | sixteen(words, number + int64(1))
+    return int32((two >> (uint64(56) - uint64(2) * uint64(place & int64(15)))) & uint64(255))
+
+
+@cuda.jit(device=True)
 def word_in(window, runs, template, bits):
     """The word of a template in a window; see ``extraction_runs``. runs: i8[templates, runs, 2]."""
     word = uint64(template) << uint64(bits)
@@ -100,6 +108,26 @@ def query_of(begins, blocks, block, place):
     while begins[number + 1] <= place:
         number += int64(1)
     return number
+
+
+@cuda.jit(device=True)
+def hand_on_numbers(buffer, count, here, begin, which, found, room, counts):
+    """Hand on the numbers that the threads of a block have noted, which all come here.
+
+    Args:
+        buffer, count, here: in shared memory, how many there are, and their counter there.
+        begin: i8[1] in shared memory.
+        which: the counter of all blocks.
+    """
+    thread = int32(cuda.threadIdx.x)
+    if thread == int32(0):
+        begin[0] = cuda.atomic.add(counts, which, int64(count))
+    cuda.syncthreads()
+    for n in range(thread, count, int32(cuda.blockDim.x)):
+        if begin[0] + int64(n) < room:
+            found[begin[0] + int64(n)] = buffer[n]
+    if thread == int32(0):
+        here[0] = int32(0)
 
 
 def scan(words, lows, firsts, tiles, total, stride, runs, bits, present, found, room, counts):
@@ -140,14 +168,7 @@ def scan(words, lows, firsts, tiles, total, stride, runs, bits, present, found, 
         count = here[0]
         tile += int64(cuda.gridDim.x)
         if count > int32(TILE * TEMPLATES) or tile * int64(TILE) >= total:
-            if thread == int32(0):
-                begin[0] = cuda.atomic.add(counts, FOUND, int64(count))
-            cuda.syncthreads()
-            for n in range(thread, count, int32(THREADS)):
-                if begin[0] + int64(n) < room:
-                    found[begin[0] + int64(n)] = buffer[n]
-            if thread == int32(0):
-                here[0] = int32(0)
+            hand_on_numbers(buffer, count, here, begin, FOUND, found, room, counts)
         cuda.syncthreads()
 
 

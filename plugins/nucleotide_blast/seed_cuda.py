@@ -34,6 +34,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     Cutoffs,
     DeviceHits,
     Pieces,
+    RankedWords,
     SeedsOnDevices,
     Strands,
     Words,
@@ -42,6 +43,8 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands
 from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
+from seqloom.plugins.nucleotide_blast.paper_tables_cuda import TableWords
+from seqloom.plugins.nucleotide_blast.paper_tables_reference import TABLE, table_of
 from seqloom.plugins.nucleotide_blast.query_words_cpu import KEPT_SHARE, SAMPLED, QueryWords
 from seqloom.plugins.nucleotide_blast.sampled_words_cpu import sampled_table
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable
@@ -92,13 +95,13 @@ def shares(pieces: Pieces, devices: int) -> list[tuple[int, int]]:
     return list(pairwise(bounds))
 
 
-def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[QueryWords, np.ndarray], Words],
+def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[QueryWords, Strands], Words],
                      follow: bool, sampled: Callable[[Strands], Words] | None = None) -> Seeds:
     """Seeds of all words of the index of a kind.
 
     Args:
         length: bases of a hit.
-        words: gives for ``QueryWords`` and the begins of strands what is looked for.
+        words: gives for ``QueryWords`` and strands what is looked for.
         follow: as of ``seed_cpu.word_seeds``.
         sampled: gives words that are looked for in place of these, with ``Cutoffs``.
 
@@ -112,7 +115,7 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     if sampled and of_widths:
         looked_for = [sampled(strands)]
     else:
-        looked_for = [index.kept(("words on devices", own.width), partial(words, own, strands.begins))
+        looked_for = [index.kept(("words on devices", own.width), partial(words, own, strands))
                       for own in of_widths]
     work = shares(pieces, device_count())
 
@@ -154,8 +157,8 @@ def sampled_words(context: Context, index: Index, length: int, strands: Strands)
     eights.view(np.uint8)[: len(groups)] = groups
     cutoffs = Cutoffs(index["width"].astype(np.int32), scores_of_groups(context.scoring).astype(np.int32), eights,
                       limits)
-    return Words(sampled_table(query, index, length, width, context.threads), width, length, runs_of_word(width),
-                 2 * width, cutoffs)
+    return RankedWords(width, length, sampled_table(query, index, length, width, context.threads), runs_of_word(width),
+                       2 * width, cutoffs)
 
 
 def sampled_width(words: int, residues: int, size: int) -> int:
@@ -170,7 +173,7 @@ def sampled_width(words: int, residues: int, size: int) -> int:
 
 
 def runs_of_word(width: int) -> np.ndarray:
-    """``Words.runs`` of words of neighbouring bases."""
+    """``RankedWords.runs`` of words of neighbouring bases."""
     return np.array([[[2 * (WINDOW - width), (1 << 2 * width) - 1]]], np.int64)
 
 
@@ -232,14 +235,17 @@ class WordHitsCuda(_OnDevices, WordHits):
     def run(self, context: Context, records: Records | None) -> Seeds:
         size, index = context.options.word_size, context.index(WORDS)
 
-        def words(own: QueryWords, begins: np.ndarray) -> Words:
-            return Words(own.table(begins, 4**own.width), own.width, size, runs_of_word(own.width), 2 * own.width)
+        def words(own: QueryWords, strands: Strands) -> Words:
+            if (table := table_of(index, own.width)) is not None:
+                return TableWords.of(table, own, size, strands, index)
+            return RankedWords(own.width, size, own.table(strands.begins, 4**own.width), runs_of_word(own.width),
+                               2 * own.width)
 
         def sampled(strands: Strands) -> Words:
             made: Words = index.kept("sampled on devices", partial(sampled_words, context, index, size, strands))
             return made
 
-        one_by_one = keeps_saved(context, size)
+        one_by_one = keeps_saved(context, size) and TABLE not in index.parameters
         return self._or_by_cpu(context, lambda: seeds_on_devices(
             context, WORDS, size, words, True, sampled if one_by_one else None))
 
@@ -262,8 +268,8 @@ class DiscontiguousWordHitsCuda(_OnDevices, DiscontiguousWordHits):
         runs = extraction_runs(templates, length)
         runs[:, :, 0] += 2 * (WINDOW - length)
 
-        def words(own: QueryWords, begins: np.ndarray) -> Words:
-            return Words(own.table(begins, len(templates) << bits), length, length, runs, bits)
+        def words(own: QueryWords, strands: Strands) -> Words:
+            return RankedWords(length, length, own.table(strands.begins, len(templates) << bits), runs, bits)
 
         return self._or_by_cpu(context, lambda: seeds_on_devices(
             context, TEMPLATE_WORDS, length, words, len(templates) == 1))

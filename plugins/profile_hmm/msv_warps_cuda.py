@@ -7,7 +7,8 @@ a step, and waits for no other thread: what a group's lanes tell each other goes
 the W numbers that the group's registers hold side by side, H registers a lane: node k is number (k − 1) div H of slot
 (k − 1) mod H, so that the state a diagonal step before is in the slot before, and only at slot 0 one number on. The
 loop over slots is written out, which keeps states in registers. S is the largest for which H suffices (equations 4 to
-6); models that are too long for one group of all lanes have their states in shared memory.
+6), but 1 for SSV of models so long that several sequences a warp gain nothing (section 3.4.2); models that are too long
+for one group of all lanes have their states in shared memory.
 
 The paper has four numbers of eight bits in a register. Devices of today have no instructions for these any more, but
 since compute capability 9.0 some for two numbers of sixteen bits, a sum with a maximum among them. Both forms are here:
@@ -58,6 +59,10 @@ MOST_SEQUENCES = 32
 MOST_ROWS = 48
 """Registers of states a lane, at most, unless others are asked for; with what else a lane needs it is half of what it
 may have, so that warps enough are there to wait for memory."""
+ONE_FROM = {"ssv": 700}
+"""Nodes of a model from which on a warp takes one sequence: m_max of section 3.4.2. On an H200 with two states in a
+register SSV of 368, 735 and 1,440 nodes went at 4,573, 5,361 and 6,376 · 10⁹ cells a second with several, at 3,484,
+5,597 and 7,016 with one. MSV of 1,440 nodes went at 6,041 and 5,337, and behind 1,536 equation 5 leaves one anyway."""
 WARPS_PER_SM = 32
 """Warps that a multiprocessor is given a block of sequences for."""
 SHARED_BYTES = 48 << 10
@@ -192,6 +197,13 @@ def layout_of(length: int, numbers: int, most_rows: int = MOST_ROWS, most_sequen
         sequences //= 2
     rows = max(2, -(-length // number_count(numbers, sequences)))
     return Layout(sequences, rows, rows <= max(2, most_rows))
+
+
+def quickest_layout(model: str, length: int, numbers: int, most_rows: int = MOST_ROWS,
+                    most_sequences: int = MOST_SEQUENCES) -> Layout:
+    """``layout_of`` for MSV or SSV ("msv" or "ssv"), with one sequence a warp where that is quicker (section 3.4.2)."""
+    one = numbers == 2 and model in ONE_FROM and length >= ONE_FROM[model]
+    return layout_of(length, numbers, most_rows, 1 if one else most_sequences)
 
 
 def longest_model(numbers: int) -> int:

@@ -31,7 +31,7 @@ from .msv_warps_cuda import (
     OVERFLOW,
     SHARED_BYTES,
     SentColumns,
-    layout_of,
+    quickest_layout,
     takes,
     warps_of_device,
 )
@@ -105,7 +105,7 @@ class MsvWarps(MsvFilterCpu):
             return passing(context, [query], Targets(context, targets.numbers, [profile.length]),
                            context.threads)
         in_register = options.numbers if packed_arithmetic() is PACKED else 4
-        layout = layout_of(profile.length, in_register, options.rows, options.sequences)
+        layout = quickest_layout(options.model, profile.length, in_register, options.rows, options.sequences)
         found = sent.scores(profile.bytes, options.model, in_register, layout)
         if options.model == "ssv":
             model = profile.model

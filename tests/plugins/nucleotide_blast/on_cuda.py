@@ -7,20 +7,31 @@ simulates. ``--residues N`` goes on with random cases until the targets had so m
 import argparse
 import random
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common import radix_cuda
-from seqloom.plugins.nucleotide_blast import greedy_cuda, hits_cuda, scan_cuda, seed_cuda, traceback_cuda
+from seqloom.plugins.nucleotide_blast import (
+    greedy_cuda,
+    hits_cuda,
+    paper_kernels_cuda,
+    paper_tables_cuda,
+    scan_cuda,
+    seed_cuda,
+    traceback_cuda,
+)
 from seqloom.testing import assert_same_hits, run_pipeline
 
 from .sequences import ambiguous, batch, homologues, random_bases, relative, reverse_complement
 from .test_kernels import OPTIONS, PIPELINES, chunked_modules, compare, related
+from .test_paper_tables import KINDS, seeds_of
 
 if SIMULATED:
     scan_cuda.THREADS, scan_cuda.PER_THREAD, scan_cuda.HITS = 4, 4, 3
+    paper_kernels_cuda.NUMBERS = 8
     radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD = 5, 2
     hits_cuda.SLACK = 1  # so that there is too little room at first
 
@@ -113,6 +124,42 @@ def check_tracebacks() -> None:
     assert any(kept < all_ for all_, kept in traced) and sum(kept for _, kept in traced) > 10, traced
 
 
+TABLE_OPTIONS: list[tuple[str, dict[str, Any], int]] = [
+    ("blastn", {}, 1 << 24), ("megablast", {"word_size": 16}, 0), ("blastn-short", {"word_size": 4}, 1 << 24),
+    ("blastn", {"word_size": 8, "strand": "minus"}, 0), ("megablast", {}, 1 << 24),
+    ("megablast", {"word_size": 12}, 0), ("blastn-short", {"word_size": 7}, 1 << 24)]
+"""Pipeline, options, and pairs of words of a launch."""
+
+
+def check_tables() -> None:
+    """G-BLASTN's kernels with BLAST's tables: seeds in the order of the reference, whether in one launch or in one for
+    each target; words at one place and at many, ambiguities, whole words; and rows of all slots."""
+    launch, usual = paper_tables_cuda.TableWords.launch, paper_tables_cuda.MOST_PAIRS
+    with mock.patch.object(paper_tables_cuda.TableWords, "launch", autospec=True, side_effect=launch) as launched:
+        for seed, (pipeline, options, most) in enumerate(TABLE_OPTIONS[:3] if SIMULATED else 4 * TABLE_OPTIONS):
+            source = random.Random(seed)
+            queries, targets = related(source)
+            if SIMULATED:
+                text = random_bases(source, 40)
+                queries = batch(text, ambiguous(source, text[5:], 0.06), "CA" * 9 + text[:17])
+                # What is equal to a query goes on behind the end of the first target.
+                targets = batch(reverse_complement(text[19]) * 4 + text[20:29], text[29:],
+                                "CA" * 6 + reverse_complement(text[3:]), "", relative(source, text, 0.06))
+            for name in KINDS.values():
+                wanted, _ = seeds_of(name, "reference", pipeline, queries, targets, options)
+                paper_tables_cuda.MOST_PAIRS, before = most, launched.call_count
+                try:
+                    found, _ = seeds_of(name, "cuda", pipeline, queries, targets, options)
+                finally:
+                    paper_tables_cuda.MOST_PAIRS = usual
+                assert found.rows() == wanted.rows() != []
+                assert most or launched.call_count >= before + len(targets)
+    for seed, name in enumerate(KINDS.values()):
+        options = {"word_size": 12, "evalue": 1000, "dust": "yes"}
+        counts = compare(("megablast", "blastn")[seed], *cases(seed), options, (f"index.words={name}",), fast="cuda")
+        assert counts["extend.ungapped"] > 1, counts
+
+
 def check_discontiguous() -> None:
     """Words of one template, and of two."""
     for seed, options in enumerate([{}, {"template_type": "coding_and_optimal", "template_length": 21}]):
@@ -187,7 +234,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 
 CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": check_ambiguities,
-          "sampled": check_sampled, "tracebacks": check_tracebacks,
+          "sampled": check_sampled, "tables": check_tables, "tracebacks": check_tracebacks,
           "discontiguous": check_discontiguous, "chunks": check_chunks, "memory": check_memory,
           "pipeline": check_pipeline}
 

@@ -4,7 +4,8 @@ import pytest
 
 from tests.simulator import simulated
 
-CHECKS = ("megablast", "blastn", "ambiguities", "sampled", "discontiguous", "chunks", "memory", "pipeline")
+CHECKS = ("megablast", "blastn", "ambiguities", "sampled", "tables", "tracebacks", "discontiguous", "chunks", "memory",
+          "pipeline")
 
 
 @pytest.mark.long
