@@ -32,10 +32,8 @@ warps), note; apart by tabs.
 """
 
 import argparse
-import os
 import sys
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,6 +54,7 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
 
 from .charts import save_bars, save_chart
+from .measurements import Row, all_threads, carry_out, commands, drawn, written
 from .smith_waterman_gpu import records
 from .timing import SHARED
 
@@ -108,28 +107,6 @@ WAYS = {
     "words on the CPU": Way("cpu", (), ("seed.scan.enabled=no",)),
     CPU_SCAN: Way("cpu"),
 }
-
-
-@dataclass(frozen=True)
-class Row:
-    """A measurement."""
-
-    part: str
-    database: str
-    query: int
-    what: str
-    place: str
-    seconds: float
-    note: str = ""
-
-    def line(self) -> str:
-        return "\t".join([self.part, self.database, str(self.query), self.what, self.place, f"{self.seconds:.7f}",
-                          self.note])
-
-    @classmethod
-    def of(cls, line: str) -> "Row":
-        part, database, query, what, place, seconds, note = line.rstrip("\n").split("\t")
-        return cls(part, database, int(query), what, place, float(seconds), note)
 
 
 def finish() -> None:
@@ -542,15 +519,7 @@ def measure(arguments: argparse.Namespace) -> int:
             print(f"{name}: {len(targets):,} proteins, {targets.total_residues:,} residues", flush=True)
             bench = Bench(name, targets, _TINY if arguments.tiny else LENGTHS, sorted(set(arguments.threads)), rounds,
                           arguments.tiny)
-            for part in parts:
-                try:
-                    for row in PARTS[part](bench):
-                        print(row.line(), file=table, flush=True)
-                        print(f"{row.part:<11}{row.query:>6} {row.what:<30} {row.place:<32} {row.seconds:10.5f}  "
-                              f"{row.note}".rstrip(), flush=True)
-                except Exception:
-                    failed += 1
-                    print(f"part {part} of {name} failed:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
+            failed += written(table, name, {part: partial(PARTS[part], bench) for part in parts})
     return failed
 
 
@@ -560,18 +529,7 @@ MS = "milliseconds"
 
 def draw(arguments: argparse.Namespace) -> int:
     """Draw the charts, and write the table anew."""
-    rows = [Row.of(line) for table in arguments.tables for line in table.read_text(encoding="utf-8").splitlines()]
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    tables = []
-    for database in dict.fromkeys(row.database for row in rows):
-        mine = [row for row in rows if row.database == database]
-        for part in dict.fromkeys(row.part for row in mine):
-            chosen = [row for row in mine if row.part == part]
-            name = f"blastp_paper_{database}_{part}"
-            tables.append(f"## {database}: {part}\n\n{markdown(chosen)}")
-            draw_part(arguments.folder, name, part, database, chosen)
-    (arguments.folder / "blastp_paper.md").write_text("\n".join(tables), encoding="utf-8")
-    return 0
+    return drawn(arguments, "blastp_paper", draw_part)
 
 
 def draw_part(folder: Path, name: str, part: str, database: str, rows: list[Row]) -> None:
@@ -634,43 +592,14 @@ def save_phases(path: Path, title: str, rows: Sequence[Row]) -> None:
     save_bars(path, title, "", "seconds", broken, parts, marks)
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """The rows as a table for people: a line for each query and thing, a column for each place."""
-    places = list(dict.fromkeys(row.place for row in rows))
-    if set(places) <= {str(row.query) for row in rows}:
-        places = ["seconds"]
-    found: dict[tuple[int, str], dict[str, str]] = {}
-    notes: dict[tuple[int, str], str] = {}
-    for row in rows:
-        place = row.place if row.place in places else places[0]
-        found.setdefault((row.query, row.what), {})[place] = f"{row.seconds:.5f}"
-        notes[row.query, row.what] = row.note
-    text = [f"| query | | {' | '.join(places)} | |", "| --- " * (len(places) + 3) + "|"]
-    text += [f"| {query} | {what} | {' | '.join(cells.get(place, '') for place in places)} | {notes[query, what]} |"
-             for (query, what), cells in found.items()]
-    return "\n".join(text) + "\n"
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("measure")
-    command.set_defaults(run=measure)
-    command.add_argument("table", type=Path)
-    command.add_argument("fasta", nargs="*")
+    parser, command = commands(__doc__, measure, draw)
     command.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
-    processors = os.cpu_count() or 1
-    command.add_argument("--threads", type=int, nargs="+",
-                         default=[*(1 << n for n in range(10) if 1 << n < processors), processors])
+    command.add_argument("--threads", type=int, nargs="+", default=all_threads())
     command.add_argument("--rounds", type=int, default=3)
     command.add_argument("--residues", type=int, default=1 << 25, help="of each database, at most")
     command.add_argument("--tiny", action="store_true", help="a few short sequences, once")
-    command = commands.add_parser("draw")
-    command.set_defaults(run=draw)
-    command.add_argument("tables", type=Path, nargs="+")
-    command.add_argument("folder", type=Path)
-    arguments = parser.parse_args()
-    sys.exit(min(1, arguments.run(arguments)))
+    carry_out(parser)
 
 
 if __name__ == "__main__":
