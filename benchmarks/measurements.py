@@ -81,12 +81,17 @@ def markdown(rows: Sequence[Row]) -> str:
     notes: dict[tuple[int, str], str] = {}
     for row in rows:
         place = row.place if row.place in places else places[0]
-        found.setdefault((row.query, row.what), {})[place] = f"{row.seconds:.5f}"
+        found.setdefault((row.query, row.what), {})[place] = f"{row.seconds:.5f}{different(row)}"
         notes[row.query, row.what] = row.note
     text = [f"| query | | {' | '.join(places)} | |", "| --- " * (len(places) + 3) + "|"]
     text += [f"| {query} | {what} | {' | '.join(cells.get(place, '') for place in places)} | {notes[query, what]} |"
              for (query, what), cells in found.items()]
     return "\n".join(text) + "\n"
+
+
+def different(row: Row) -> str:
+    """What says beside a number that other rows were found so."""
+    return " DIFFERENT" if "DIFFERENT" in row.note else ""
 
 
 def all_threads() -> list[int]:

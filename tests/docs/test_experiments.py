@@ -1,5 +1,6 @@
 """The scripts of benchmarks: all can be loaded without a device, and the papers' experiments draw what they say."""
 
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -65,3 +66,49 @@ def test_measurements_of_devices_are_drawn(tmp_path: Path, monkeypatch: pytest.M
 def test_phases_of_a_sort_on_a_device_are_told_apart() -> None:
     done = simulated("-c", PHASES)
     assert done.returncode == 0 and done.stdout.strip() == "done", done.stderr[-2000:]
+
+
+def measured(monkeypatch: pytest.MonkeyPatch, name: str, *words: str) -> None:
+    """A benchmark has been carried out in this process, without a device."""
+    module = import_module(f"benchmarks.{name}")
+    monkeypatch.setattr(module, "cuda_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", [name, *words])
+    with pytest.raises(SystemExit) as ended:
+        module.main()
+    assert ended.value.code == 0
+
+
+def test_the_experiments_of_g_blastn(tmp_path: Path) -> None:
+    """All parts can be measured and drawn, on a tiny scale, and all ways find the same."""
+    table, images = tmp_path / "table", tmp_path / "images"
+    done = simulated("-m", "benchmarks.nucleotide_blast_paper", "measure", str(table), "--tiny", "--blastn", "nowhere")
+    assert done.returncode == 0 and "without nowhere" in done.stderr, done.stderr[-2000:]
+    rows = [line.split("\t") for line in table.read_text().splitlines()]
+    assert all(float(row[5]) >= 0 for row in rows) and "DIFFERENT" not in table.read_text()
+    assert {row[0] for row in rows} == {"profile", "speed", "sets"}
+    assert {row[3] for row in rows if row[0] == "profile"} == {
+        "setting up", "scan and look-up", "ungapped extension", "gapped extension", "traceback", "other"}
+    ways = {row[4] for row in rows if row[0] == "sets"}
+    assert ways == {f"{backend}, 1 thread, {mode}" for backend in ("cuda", "cpu")
+                    for mode in ("normal mode", "pipeline mode", "batches as usual")}
+    assert not any(row[6].startswith("0 rows") for row in rows)
+    pytest.importorskip("matplotlib")
+    done = simulated("-m", "benchmarks.nucleotide_blast_paper", "draw", str(table), str(images))
+    assert done.returncode == 0, done.stderr[-2000:]
+    page = (images / "nucleotide_blast_paper.md").read_text()
+    (images / "nucleotide_blast_paper.md").unlink()
+    assert "| bases of a query | normal mode beside cpu, 1 thread |" in page
+    assert "| pipeline's gain, cuda, 1 thread |" in page
+    drawn(images, *(f"nucleotide_blast_paper_tiny_{part}_{task}" for part in ("profile", "speed", "sets")
+                    for task in ("megablast", "blastn")))
+
+
+def test_without_a_device_the_rest_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "table"
+    measured(monkeypatch, "nucleotide_blast_paper", "measure", str(table), "--tiny", "--blastn", "nowhere", "--threads",
+             "2", "--tasks", "megablast")
+    rows = [line.split("\t") for line in table.read_text().splitlines()]
+    assert {row[4] for row in rows if row[0] == "speed"} == {"cpu, 1 thread", "cpu, 2 threads"}
+    assert {row[4] for row in rows if row[0] == "sets"} == {
+        "cpu, 1 thread, batches as usual", *(f"cpu, 2 threads, {mode}" for mode in (
+            "normal mode", "pipeline mode", "batches as usual"))}
