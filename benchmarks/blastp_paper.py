@@ -14,7 +14,8 @@ are nearest to the paper's 127, 517 and 1,054 residues. The parts, with the pape
     speed       cuBLASTP's stages beside the coarse-grained ones, those of the processor, and what ``blastp`` does by
                 itself: the critical phases, from targets in host memory (on a device, where there is one) to segments,
                 and whole searches (18)
-    breakdown   what the slots of these searches take, and copying the targets to the device (11, 19d)
+    breakdown   what the slots of these searches take, in seconds and as shares, and copying the targets to the device;
+                cuBLASTP's with one thread of the host as well (11, 19d)
     scaling     gapped extension and traceback of many queries by number of threads (13)
 
 The others of figures 16 and 19 are a profiler's to show, such as Nsight Compute: ``ncu --metrics
@@ -222,12 +223,18 @@ class Bench:
         return seconds, list(zip(*(hits.data[name].tolist() for name in ("query", "target", "score", "evalue")),
                                  strict=True))
 
-    def ways(self) -> Iterator[tuple[str, Way, int]]:
-        """Name, way and threads of all there are: of those on the processor, by one thread and by all."""
+    def ways(self, ours_alone: bool = False) -> Iterator[tuple[str, Way, int]]:
+        """Name, way and threads of all there are: of those on the processor, by one thread and by all.
+
+        Args:
+            ours_alone: cuBLASTP's by one thread as well.
+        """
         for name, way in self._ways.items():
             if way.backend == "cuda":
                 if cuda_available():
                     yield name, way, self.threads[-1]
+                    if ours_alone and name == OURS and self.threads[0] < self.threads[-1]:
+                        yield f"{name}, {self.threads[0]} thread{'s' * (self.threads[0] > 1)}", way, self.threads[0]
             else:
                 for threads in dict.fromkeys((self.threads[0], self.threads[-1])):
                     yield f"{name}, {threads} thread{'s' * (threads > 1)}", way, threads
@@ -426,7 +433,7 @@ def phase_of(slot: str) -> str:
 def breakdown(bench: Bench) -> Iterator[Row]:
     """Figures 11 and 19d."""
     for query in bench.queries:
-        for name, way, threads in bench.ways():
+        for name, way, threads in bench.ways(ours_alone=True):
             phases: dict[str, float] = dict.fromkeys(PHASES.values(), 0.0)
             runs = [seconds for seconds, _ in bench.runs(
                 lambda w=way, t=threads, q=query: bench.slot_by_slot(w, q, t))]  # type: ignore[misc]
@@ -543,6 +550,11 @@ def draw_part(folder: Path, name: str, part: str, database: str, rows: list[Row]
                            "bins of a warp", MS, lines(chosen, lambda row: row.place))
             else:
                 save_phases(path, f"Parts of a search, query of {query} residues, {database}", chosen)
+                save_phases(folder / f"{name}_shares_{query}.svg",
+                            f"Shares of a search, query of {query} residues, {database}", shares(chosen), "per cent")
+        if part == "bins":
+            save_chart(folder / f"{name}.svg", f"All kernels of hit detection by number of bins, {database}",
+                       "bins of a warp", MS, lines(summed(rows), lambda row: row.place))
     elif part == "speed":
         for what in dict.fromkeys(row.what for row in rows):
             chosen = [row for row in rows if row.what == what]
@@ -580,7 +592,26 @@ def lines(rows: Sequence[Row], place: Callable[[Row], Any]) -> dict[str, list[tu
     return found
 
 
-def save_phases(path: Path, title: str, rows: Sequence[Row]) -> None:
+def summed(rows: Sequence[Row]) -> list[Row]:
+    """All kernels together, of each query and place."""
+    found: dict[tuple[int, str], Row] = {}
+    for row in rows:
+        before = found.get((row.query, row.place))
+        found[row.query, row.place] = replace(row, what=f"{row.query:,} residues", seconds=row.seconds + (
+            before.seconds if before else 0.0))
+    return list(found.values())
+
+
+def shares(rows: Sequence[Row]) -> list[Row]:
+    """Per cent in place of seconds, of what is done one after the other."""
+    rows = [row for row in rows if row.what != COPYING]
+    whole = dict.fromkeys((row.place for row in rows), 0.0)
+    for row in rows:
+        whole[row.place] += row.seconds
+    return [replace(row, seconds=100 * row.seconds / max(1e-9, whole[row.place])) for row in rows]
+
+
+def save_phases(path: Path, title: str, rows: Sequence[Row], up: str = "seconds") -> None:
     """Bars of phases; what goes on beside them is a mark."""
     names = list(dict.fromkeys(row.place for row in rows))
     seconds = {(row.what, row.place): row.seconds for row in rows}
@@ -589,7 +620,7 @@ def save_phases(path: Path, title: str, rows: Sequence[Row]) -> None:
     marks = {COPYING: [seconds.get((COPYING, name), float("nan")) for name in names]} if any(
         what == COPYING for what, _ in seconds) else {}
     broken = ["\n".join(name.replace("coarse-", "coarse- ").split()) for name in names]
-    save_bars(path, title, "", "seconds", broken, parts, marks)
+    save_bars(path, title, "", up, broken, parts, marks)
 
 
 def main() -> None:

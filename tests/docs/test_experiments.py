@@ -68,6 +68,42 @@ def test_phases_of_a_sort_on_a_device_are_told_apart() -> None:
     assert done.returncode == 0 and done.stdout.strip() == "done", done.stderr[-2000:]
 
 
+CUBLASTP = {
+    "bins": [(what, bins) for what in ("detection", "sorting") for bins in ("32", "128")],
+    "buffering": [("automaton, near", ""), ("automaton, in global memory", "")],
+    "scores": [("by hit, matrix", ""), ("by hit, pssm", "")],
+    "extensions": [("by hit", ""), ("by windows of 8", "")],
+    "occupancy": [("hit detection", ""), ("by hit", ""), ("coarse-grained", "")],
+    "speed": [(what, way) for what in ("critical phases", "whole search") for way in ("cuBLASTP", "the CPU's scan")],
+    "breakdown": [*((phase, way) for way in ("cuBLASTP", "cuBLASTP, 1 thread", "the CPU's scan, 1 thread")
+                    for phase in ("hit detection", "traceback", "other")), ("copying the targets", "cuBLASTP")],
+    "scaling": [(what, threads) for threads in ("1", "2", "4") for what in ("gapped extension", "traceback")],
+}
+"""What is measured by part, and where, if that isn't the query."""
+
+
+def test_the_experiments_of_cublastp_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part is, on any device; what differs is said in the page."""
+    pytest.importorskip("matplotlib")
+    from benchmarks import blastp_paper
+
+    rows = [f"{part}\tmain\t{query}\t{what}\t{place or query}\t0.25\t{'DIFFERENT: 3 hits' if part == 'speed' else ''}"
+            for part, measured in CUBLASTP.items()
+            for query in ((300,) if part == "scaling" else (517,) if part == "occupancy" else (127, 517))
+            for what, place in measured]
+    (tmp_path / "table").write_text("\n".join(rows), encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["blastp_paper", "draw", str(tmp_path / "table"), str(tmp_path / "images")])
+    with pytest.raises(SystemExit) as ended:
+        blastp_paper.main()
+    page = tmp_path / "images" / "blastp_paper.md"
+    assert ended.value.code == 0 and page.read_text(encoding="utf-8").count("0.25000 DIFFERENT") == 8
+    page.unlink()
+    drawn(tmp_path / "images", *(f"blastp_paper_main_{name}" for name in (
+        "bins", "bins_127", "bins_517", "breakdown_127", "breakdown_517", "breakdown_shares_127",
+        "breakdown_shares_517", "buffering", "scores", "extensions", "occupancy", "speed_critical", "speed_whole",
+        "scaling")))
+
+
 def measured(monkeypatch: pytest.MonkeyPatch, name: str, *words: str) -> None:
     """A benchmark has been carried out in this process, without a device."""
     module = import_module(f"benchmarks.{name}")
