@@ -81,12 +81,16 @@ def markdown(rows: Sequence[Row]) -> str:
     notes: dict[tuple[int, str], str] = {}
     for row in rows:
         place = row.place if row.place in places else places[0]
-        found.setdefault((row.query, row.what), {})[place] = f"{row.seconds:.5f}{different(row)}"
+        found.setdefault((row.query, row.what), {})[place] = f"{number(row.seconds)}{different(row)}"
         notes[row.query, row.what] = row.note
     text = [f"| query | | {' | '.join(places)} | |", "| --- " * (len(places) + 3) + "|"]
     text += [f"| {query} | {what} | {' | '.join(cells.get(place, '') for place in places)} | {notes[query, what]} |"
              for (query, what), cells in found.items()]
     return "\n".join(text) + "\n"
+
+
+def number(value: float) -> str:
+    return f"{value:,.1f}" if value >= 100 else f"{value:.5f}"
 
 
 def different(row: Row) -> str:

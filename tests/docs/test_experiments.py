@@ -85,18 +85,14 @@ CUBLASTP = {
 def test_the_experiments_of_cublastp_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every part is, on any device; what differs is said in the page."""
     pytest.importorskip("matplotlib")
-    from benchmarks import blastp_paper
-
     rows = [f"{part}\tmain\t{query}\t{what}\t{place or query}\t0.25\t{'DIFFERENT: 3 hits' if part == 'speed' else ''}"
-            for part, measured in CUBLASTP.items()
+            for part, things in CUBLASTP.items()
             for query in ((300,) if part == "scaling" else (517,) if part == "occupancy" else (127, 517))
-            for what, place in measured]
+            for what, place in things]
     (tmp_path / "table").write_text("\n".join(rows), encoding="utf-8")
-    monkeypatch.setattr(sys, "argv", ["blastp_paper", "draw", str(tmp_path / "table"), str(tmp_path / "images")])
-    with pytest.raises(SystemExit) as ended:
-        blastp_paper.main()
+    measured(monkeypatch, "blastp_paper", "draw", str(tmp_path / "table"), str(tmp_path / "images"))
     page = tmp_path / "images" / "blastp_paper.md"
-    assert ended.value.code == 0 and page.read_text(encoding="utf-8").count("0.25000 DIFFERENT") == 8
+    assert page.read_text(encoding="utf-8").count("0.25000 DIFFERENT") == 8
     page.unlink()
     drawn(tmp_path / "images", *(f"blastp_paper_main_{name}" for name in (
         "bins", "bins_127", "bins_517", "breakdown_127", "breakdown_517", "breakdown_shares_127",
@@ -137,6 +133,29 @@ def test_the_experiments_of_g_blastn(tmp_path: Path) -> None:
     assert "| pipeline's gain, cuda, 1 thread |" in page
     drawn(images, *(f"nucleotide_blast_paper_tiny_{part}_{task}" for part in ("profile", "speed", "sets")
                     for task in ("megablast", "blastn")))
+
+
+def test_the_experiments_of_cudampf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Likewise, with the CPU's stage beside the device's; without a device its rates alone."""
+    table, images = tmp_path / "table", tmp_path / "images"
+    done = simulated("-m", "benchmarks.profile_hmm_warps", "measure", str(table), "--tiny", "--threads", "2")
+    assert done.returncode == 0 and "DIFFERENT" not in table.read_text(), done.stderr[-2000:]
+    rows = [line.split("\t") for line in table.read_text().splitlines()]
+    assert {row[0] for row in rows} == {"balance", "rates", "blocks", "rows"}
+    assert {row[4] for row in rows if row[0] == "balance"} == {
+        "blocks", "M, mean", "M, deviation", "end marks, mean", "end marks, deviation", "PRR"}
+    stages = {row[4]: row[6] for row in rows if row[3] == "stage"}
+    assert list(stages) == ["our stage", "msv by warps", "ssv by warps", "cpu, 1 thread", "cpu, 2 threads"]
+    assert all(note.endswith("; 2 pairs") for note in stages.values())
+    measured(monkeypatch, "profile_hmm_warps", "measure", str(tmp_path / "other"), "--tiny", "--threads", "2")
+    assert [line.split("\t")[4] for line in (tmp_path / "other").read_text().splitlines()] == list(stages)[3:]
+    pytest.importorskip("matplotlib")
+    measured(monkeypatch, "profile_hmm_warps", "draw", str(table), str(images))
+    assert "| 0 | balanced blocks | 1.00000 | 13.00000 | 0.00000 | 4.00000 |" in (
+        images / "profile_hmm_warps.md").read_text()
+    (images / "profile_hmm_warps.md").unlink()
+    drawn(images, "msv_by_length", "ssv_by_length", "msv_speedup", "ssv_speedup", "profile_hmm_warps_tiny_blocks",
+          "profile_hmm_warps_tiny_rows")
 
 
 def test_without_a_device_the_rest_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
