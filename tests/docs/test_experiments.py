@@ -167,3 +167,18 @@ def test_without_a_device_the_rest_is_measured(tmp_path: Path, monkeypatch: pyte
     assert {row[4] for row in rows if row[0] == "sets"} == {
         "cpu, 1 thread, batches as usual", *(f"cpu, 2 threads, {mode}" for mode in (
             "normal mode", "pipeline mode", "batches as usual"))}
+
+
+def test_other_rows_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of our ways as of the peer's, whose rows may be in another order; and what the pipeline gains."""
+    from benchmarks.nucleotide_blast_paper import NORMAL, PIPELINE, Bench, Way
+
+    found = {Way("cuda", 2, NORMAL): (3.0, "a\nb\n"), Way("cuda", 2, PIPELINE): (2.0, "a\nb\n"),
+             Way("cpu", 2): (2.0, "b\na\n"), Way("blastn", 1): (9.0, "b\na\n"), Way("blastn", 2): (5.0, "a\nc\nd\n")}
+    monkeypatch.setattr(Bench, "best", lambda bench, task, queries, way: found[way])
+    bench = Bench.__new__(Bench)
+    bench.name = "some"
+    rows = list(bench.compared("sets", 500, "megablast", tmp_path, list(found)))
+    assert [row.note for row in rows] == ["2 rows", "2 rows; pipeline +50 %", "DIFFERENT; 2 rows", "2 rows",
+                                          "DIFFERENT: 2 and 1 of one alone; 3 rows"]
+    assert rows[0].place == "cuda, 2 threads, normal mode" and rows[3].place == "blastn, 1 thread"
