@@ -14,7 +14,8 @@ are nearest to the paper's 127, 517 and 1,054 residues. The parts, with the pape
     speed       cuBLASTP's stages beside the coarse-grained ones, those of the processor, and what ``blastp`` does by
                 itself: the critical phases, from targets in host memory (on a device, where there is one) to segments,
                 and whole searches (18)
-    breakdown   what the slots of these searches take, and copying the targets to the device (11, 19d)
+    breakdown   what the slots of these searches take, in seconds and as shares, and copying the targets to the device;
+                cuBLASTP's with one thread of the host as well (11, 19d)
     scaling     gapped extension and traceback of many queries by number of threads (13)
 
 The others of figures 16 and 19 are a profiler's to show, such as Nsight Compute: ``ncu --metrics
@@ -32,10 +33,8 @@ warps), note; apart by tabs.
 """
 
 import argparse
-import os
 import sys
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,6 +55,7 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
 
 from .charts import save_bars, save_chart
+from .measurements import Row, all_threads, carry_out, commands, drawn, written
 from .smith_waterman_gpu import records
 from .timing import SHARED
 
@@ -108,28 +108,6 @@ WAYS = {
     "words on the CPU": Way("cpu", (), ("seed.scan.enabled=no",)),
     CPU_SCAN: Way("cpu"),
 }
-
-
-@dataclass(frozen=True)
-class Row:
-    """A measurement."""
-
-    part: str
-    database: str
-    query: int
-    what: str
-    place: str
-    seconds: float
-    note: str = ""
-
-    def line(self) -> str:
-        return "\t".join([self.part, self.database, str(self.query), self.what, self.place, f"{self.seconds:.7f}",
-                          self.note])
-
-    @classmethod
-    def of(cls, line: str) -> "Row":
-        part, database, query, what, place, seconds, note = line.rstrip("\n").split("\t")
-        return cls(part, database, int(query), what, place, float(seconds), note)
 
 
 def finish() -> None:
@@ -245,12 +223,18 @@ class Bench:
         return seconds, list(zip(*(hits.data[name].tolist() for name in ("query", "target", "score", "evalue")),
                                  strict=True))
 
-    def ways(self) -> Iterator[tuple[str, Way, int]]:
-        """Name, way and threads of all there are: of those on the processor, by one thread and by all."""
+    def ways(self, ours_alone: bool = False) -> Iterator[tuple[str, Way, int]]:
+        """Name, way and threads of all there are: of those on the processor, by one thread and by all.
+
+        Args:
+            ours_alone: cuBLASTP's by one thread as well.
+        """
         for name, way in self._ways.items():
             if way.backend == "cuda":
                 if cuda_available():
                     yield name, way, self.threads[-1]
+                    if ours_alone and name == OURS and self.threads[0] < self.threads[-1]:
+                        yield f"{name}, {self.threads[0]} thread{'s' * (self.threads[0] > 1)}", way, self.threads[0]
             else:
                 for threads in dict.fromkeys((self.threads[0], self.threads[-1])):
                     yield f"{name}, {threads} thread{'s' * (threads > 1)}", way, threads
@@ -449,7 +433,7 @@ def phase_of(slot: str) -> str:
 def breakdown(bench: Bench) -> Iterator[Row]:
     """Figures 11 and 19d."""
     for query in bench.queries:
-        for name, way, threads in bench.ways():
+        for name, way, threads in bench.ways(ours_alone=True):
             phases: dict[str, float] = dict.fromkeys(PHASES.values(), 0.0)
             runs = [seconds for seconds, _ in bench.runs(
                 lambda w=way, t=threads, q=query: bench.slot_by_slot(w, q, t))]  # type: ignore[misc]
@@ -542,15 +526,7 @@ def measure(arguments: argparse.Namespace) -> int:
             print(f"{name}: {len(targets):,} proteins, {targets.total_residues:,} residues", flush=True)
             bench = Bench(name, targets, _TINY if arguments.tiny else LENGTHS, sorted(set(arguments.threads)), rounds,
                           arguments.tiny)
-            for part in parts:
-                try:
-                    for row in PARTS[part](bench):
-                        print(row.line(), file=table, flush=True)
-                        print(f"{row.part:<11}{row.query:>6} {row.what:<30} {row.place:<32} {row.seconds:10.5f}  "
-                              f"{row.note}".rstrip(), flush=True)
-                except Exception:
-                    failed += 1
-                    print(f"part {part} of {name} failed:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
+            failed += written(table, name, {part: partial(PARTS[part], bench) for part in parts})
     return failed
 
 
@@ -560,18 +536,7 @@ MS = "milliseconds"
 
 def draw(arguments: argparse.Namespace) -> int:
     """Draw the charts, and write the table anew."""
-    rows = [Row.of(line) for table in arguments.tables for line in table.read_text(encoding="utf-8").splitlines()]
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    tables = []
-    for database in dict.fromkeys(row.database for row in rows):
-        mine = [row for row in rows if row.database == database]
-        for part in dict.fromkeys(row.part for row in mine):
-            chosen = [row for row in mine if row.part == part]
-            name = f"blastp_paper_{database}_{part}"
-            tables.append(f"## {database}: {part}\n\n{markdown(chosen)}")
-            draw_part(arguments.folder, name, part, database, chosen)
-    (arguments.folder / "blastp_paper.md").write_text("\n".join(tables), encoding="utf-8")
-    return 0
+    return drawn(arguments, "blastp_paper", draw_part)
 
 
 def draw_part(folder: Path, name: str, part: str, database: str, rows: list[Row]) -> None:
@@ -585,6 +550,11 @@ def draw_part(folder: Path, name: str, part: str, database: str, rows: list[Row]
                            "bins of a warp", MS, lines(chosen, lambda row: row.place))
             else:
                 save_phases(path, f"Parts of a search, query of {query} residues, {database}", chosen)
+                save_phases(folder / f"{name}_shares_{query}.svg",
+                            f"Shares of a search, query of {query} residues, {database}", shares(chosen), "per cent")
+        if part == "bins":
+            save_chart(folder / f"{name}.svg", f"All kernels of hit detection by number of bins, {database}",
+                       "bins of a warp", MS, lines(summed(rows), lambda row: row.place))
     elif part == "speed":
         for what in dict.fromkeys(row.what for row in rows):
             chosen = [row for row in rows if row.what == what]
@@ -622,7 +592,26 @@ def lines(rows: Sequence[Row], place: Callable[[Row], Any]) -> dict[str, list[tu
     return found
 
 
-def save_phases(path: Path, title: str, rows: Sequence[Row]) -> None:
+def summed(rows: Sequence[Row]) -> list[Row]:
+    """All kernels together, of each query and place."""
+    found: dict[tuple[int, str], Row] = {}
+    for row in rows:
+        before = found.get((row.query, row.place))
+        found[row.query, row.place] = replace(row, what=f"{row.query:,} residues", seconds=row.seconds + (
+            before.seconds if before else 0.0))
+    return list(found.values())
+
+
+def shares(rows: Sequence[Row]) -> list[Row]:
+    """Per cent in place of seconds, of what is done one after the other."""
+    rows = [row for row in rows if row.what != COPYING]
+    whole = dict.fromkeys((row.place for row in rows), 0.0)
+    for row in rows:
+        whole[row.place] += row.seconds
+    return [replace(row, seconds=100 * row.seconds / max(1e-9, whole[row.place])) for row in rows]
+
+
+def save_phases(path: Path, title: str, rows: Sequence[Row], up: str = "seconds") -> None:
     """Bars of phases; what goes on beside them is a mark."""
     names = list(dict.fromkeys(row.place for row in rows))
     seconds = {(row.what, row.place): row.seconds for row in rows}
@@ -631,46 +620,17 @@ def save_phases(path: Path, title: str, rows: Sequence[Row]) -> None:
     marks = {COPYING: [seconds.get((COPYING, name), float("nan")) for name in names]} if any(
         what == COPYING for what, _ in seconds) else {}
     broken = ["\n".join(name.replace("coarse-", "coarse- ").split()) for name in names]
-    save_bars(path, title, "", "seconds", broken, parts, marks)
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    """The rows as a table for people: a line for each query and thing, a column for each place."""
-    places = list(dict.fromkeys(row.place for row in rows))
-    if set(places) <= {str(row.query) for row in rows}:
-        places = ["seconds"]
-    found: dict[tuple[int, str], dict[str, str]] = {}
-    notes: dict[tuple[int, str], str] = {}
-    for row in rows:
-        place = row.place if row.place in places else places[0]
-        found.setdefault((row.query, row.what), {})[place] = f"{row.seconds:.5f}"
-        notes[row.query, row.what] = row.note
-    text = [f"| query | | {' | '.join(places)} | |", "| --- " * (len(places) + 3) + "|"]
-    text += [f"| {query} | {what} | {' | '.join(cells.get(place, '') for place in places)} | {notes[query, what]} |"
-             for (query, what), cells in found.items()]
-    return "\n".join(text) + "\n"
+    save_bars(path, title, "", up, broken, parts, marks)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("measure")
-    command.set_defaults(run=measure)
-    command.add_argument("table", type=Path)
-    command.add_argument("fasta", nargs="*")
+    parser, command = commands(__doc__, measure, draw)
     command.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
-    processors = os.cpu_count() or 1
-    command.add_argument("--threads", type=int, nargs="+",
-                         default=[*(1 << n for n in range(10) if 1 << n < processors), processors])
+    command.add_argument("--threads", type=int, nargs="+", default=all_threads())
     command.add_argument("--rounds", type=int, default=3)
     command.add_argument("--residues", type=int, default=1 << 25, help="of each database, at most")
     command.add_argument("--tiny", action="store_true", help="a few short sequences, once")
-    command = commands.add_parser("draw")
-    command.set_defaults(run=draw)
-    command.add_argument("tables", type=Path, nargs="+")
-    command.add_argument("folder", type=Path)
-    arguments = parser.parse_args()
-    sys.exit(min(1, arguments.run(arguments)))
+    carry_out(parser)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Charts of measurements as SVG: lines on two logarithmic axes, and bars of parts."""
+"""Charts of measurements as SVG: lines on two logarithmic axes, bars of parts, and bars side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,6 +35,19 @@ def save_bars(path: Path, title: str, across: str, up: str, names: Sequence[str]
             below = [low + height for low, height in zip(below, heights, strict=True)]
         for n, (name, heights) in enumerate(marks.items()):
             axes.plot(names, heights, "_", markersize=22, markeredgewidth=2, color=MARKS[n % len(MARKS)], label=name)
+
+
+def save_groups(path: Path, title: str, across: str, up: str, names: Sequence[str],
+                groups: Mapping[str, Sequence[float]]) -> None:
+    """Draw a bar of each of the groups side by side for each of the names, with its height above it; NaN is no bar."""
+    with _chart(path, title, across, up) as axes:
+        width = 0.84 / max(1, len(groups))
+        for n, (name, heights) in enumerate(groups.items()):
+            places = [place + (n + 0.5) * width - 0.42 for place in range(len(names))]
+            bars = axes.bar(places, heights, 0.92 * width, color=COLOURS[n % len(COLOURS)], label=name)
+            axes.bar_label(bars, [f"{height:.3g}" if height == height else "" for height in heights], padding=2,
+                           fontsize=7)
+        axes.set_xticks(range(len(names)), names)
 
 
 def _short(value: float) -> str:

@@ -79,12 +79,17 @@ def among_random(texts: list[str], total: int, generator: np.random.Generator) -
     return SequenceBatch(NUCLEOTIDE, np.concatenate([first.residues, residues]), offsets, np.arange(len(offsets) - 1))
 
 
-def drawn(targets: SequenceBatch, what: str, generator: np.random.Generator) -> SequenceBatch:
-    """``what`` is NUMBERxLENGTH: mutated pieces from anywhere in the targets."""
-    count, length = map(int, what.split("x"))
+def pieces(targets: SequenceBatch, count: int, length: int, generator: np.random.Generator) -> SequenceBatch:
+    """Mutated pieces from anywhere in the targets."""
     starts = generator.integers(0, len(targets.residues) - length, count)
-    pieces = (mutated(targets.residues[start : start + length], IN_QUERIES, generator) for start in starts)
-    return SequenceBatch.of(NUCLEOTIDE, [NUCLEOTIDE.decode(piece) for piece in pieces])
+    found = (mutated(targets.residues[start : start + length], IN_QUERIES, generator) for start in starts)
+    return SequenceBatch.of(NUCLEOTIDE, [NUCLEOTIDE.decode(piece) for piece in found])
+
+
+def drawn(targets: SequenceBatch, what: str, generator: np.random.Generator) -> SequenceBatch:
+    """``what`` is NUMBERxLENGTH."""
+    count, length = map(int, what.split("x"))
+    return pieces(targets, count, length, generator)
 
 
 def part_of(targets: SequenceBatch, bases: float) -> SequenceBatch:

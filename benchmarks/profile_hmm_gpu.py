@@ -122,7 +122,7 @@ def lengths(targets: SequenceBatch, threads: int, images: Path | None) -> Iterat
     if images:
         images.mkdir(parents=True, exist_ok=True)
         series |= {name: [(LENGTHS[0], rate), (LENGTHS[-1], rate)] for name, rate in PAPER_GCUPS.items()}
-        save_chart(images / "msv_by_length.svg", "MSV filter of one model, with SSV before it",
+        save_chart(images / "msv_stage_by_length.svg", "MSV filter of one model, with SSV before it",
                    "positions of the model", "10⁹ cells a second", series)
 
 

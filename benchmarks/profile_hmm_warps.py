@@ -1,42 +1,85 @@
-"""The experiments of Jiang, Ganesan & Yao (2018, CUDAMPF++) on a CUDA device of today, their kernels and ours.
+"""The experiments of Jiang, Ganesan & Yao (2018, CUDAMPF++): their kernels and ours on a CUDA device of today.
 
-    python -m benchmarks.profile_hmm_warps FASTA [--copies 12] [--parts balance rates blocks rows]
-                                           [--lengths 10 … 2405] [--images FOLDER]
+    python -m benchmarks.profile_hmm_warps measure TABLE FASTA [--copies 12] [--parts balance rates blocks rows]
+                                           [--lengths 10 … 2405] [--threads 16] [--tiny]
+    python -m benchmarks.profile_hmm_warps draw TABLE FOLDER
 
 Targets are the proteins of a FASTA file and copies of them with their residues shuffled, models are random proteins
-made into profiles as phmmer does. Rates are cells a second (residues × nodes), without compiling and without copying
-targets and models to the device. The parts:
+made into profiles as phmmer does. Rates are 10⁹ cells a second (residues × nodes, GCUPS), the best of a few runs after
+a first, without compiling and without copying targets and models to the device. The parts:
 
     balance   table 3: rows and end marks of blocks, their deviations, and padding
-    rates     figures 6 and 7: MSV and SSV by the model's length, of kernels with as many sequences a warp as the length
+    rates     figures 6 to 9: MSV and SSV by the model's length, of kernels with as many sequences a warp as the length
               allows and of those with one (CUDAMPF), with two states in a register and with four; beside them our scan
-              for the same threshold, and whole stages, held to the same pairs. Draws both figures in the folder
+              for the same threshold; and whole stages, those of the CPU by one thread and by all, held to the same
+              pairs: notes say DIFFERENT where they aren't
     blocks    table 6: targets in balanced blocks, and one behind the other as they come
     rows      table 1: 32 sequences a warp, by how many registers of a lane hold states
+
+``--tiny`` takes a few short sequences, which numba's simulator is through with in moments (``NUMBA_ENABLE_CUDASIM=1``).
+What fails is told, and the other parts are measured all the same. Where there is no device, the CPU's share of
+``rates`` is.
+
+The table has a line per measurement: part, database, nodes of the model (of ``rows``, registers), what, place, rate or
+what else is said, note; apart by tabs. ``draw`` writes the same as tables for people, beside the charts.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.backends import cuda_available, simulated
 from seqloom.core.context import Context
 from seqloom.core.options import build_options
 from seqloom.core.sequences import SequenceBatch
 from seqloom.testing import assert_same_records
 
 from .charts import save_chart
-from .smith_waterman_gpu import best_of, proteins, records, show, shuffled_copies
-from .timing import Timing
+from .measurements import Row, carry_out, commands, drawn, written
+from .smith_waterman_gpu import best_of, proteins, records, shuffled_copies
 
-PARTS = ("balance", "rates", "blocks", "rows")
 LENGTHS = (10, 23, 45, 60, 92, 128, 180, 260, 368, 520, 735, 1040, 1440, 1800, 2405)
 BLOCK_LENGTHS = (45, 180, 368, 735, 1440, 2405)
 ROWS = range(20, 61, 5)
-MODELS = ("msv", "ssv")
+MODELS = {"msv": (6, 8), "ssv": (7, 9)}
+"""With the figures that show their rates and their speed-ups."""
 NUMBERS = {2: "two in a register", 4: "four in a register"}
+SIDE_BY_SIDE = {32: "several a warp", 1: "one a warp"}
+SCAN, STAGE, OURS, CPU, RATE = "our scan", "stage", "our stage", "cpu", "10⁹ cells a second"
+COMPARED = (f"{SIDE_BY_SIDE[32]}, {NUMBERS[2]}", SCAN, OURS)
+"""What figures 8 and 9 hold against the CPU's stage."""
+SEED = 7
+"""Of the models."""
+_TINY, _TINY_ROWS = (9,), (2, 3)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Targets, lengths of models, and threads of the host."""
+
+    name: str
+    targets: SequenceBatch
+    lengths: Sequence[int]
+    threads: int
+    tiny: bool = False
+
+    def best(self, work: Callable[[], Any]) -> float:
+        """Seconds of the quickest run."""
+        return best_of(work, 0 if self.tiny else None)
+
+    def row(self, part: str, nodes: int, what: str, place: str, seconds: float, context: Context,
+            note: str = "") -> Row:
+        """A rate of all targets."""
+        rate = context.queries.total_residues * self.targets.total_residues / seconds / 1e9
+        return Row(part, self.name, nodes, what, place, rate,
+                   "; ".join(filter(None, [f"{1e3 * seconds:.3f} ms", note])))
 
 
 def contexts(lengths: Sequence[int], targets: SequenceBatch) -> Iterator[Context]:
@@ -45,7 +88,7 @@ def contexts(lengths: Sequence[int], targets: SequenceBatch) -> Iterator[Context
     from seqloom.plugins.profile_hmm.query_index_cpu import SequenceProfilesCpu
 
     options = build_options(PhmmerOptions, {})
-    for residues in proteins(lengths, np.random.default_rng(7)):
+    for residues in proteins(lengths, np.random.default_rng(SEED)):
         query = SequenceBatch.of(PROTEIN, [residues])
         index = SequenceProfilesCpu().run(Context(queries=query, options=options), query)
         yield Context(queries=query, targets=targets, options=options, indexes={index.kind: index})
@@ -63,7 +106,7 @@ def laid_out(targets: SequenceBatch, blocks: bool = True) -> Any:
     return columns, length_costs(targets.lengths)[0]
 
 
-def kernel_seconds(sent: Any, context: Context, model: str, numbers: int, sequences: int,
+def kernel_seconds(bench: Bench, sent: Any, context: Context, model: str, numbers: int, sequences: int,
                    most_rows: int | None = None) -> tuple[float, Any]:
     """Of one kernel with all targets on the device, and its layout."""
     from numba import cuda
@@ -78,10 +121,10 @@ def kernel_seconds(sent: Any, context: Context, model: str, numbers: int, sequen
         sent.begin(profile.bytes, model, numbers, layout, table)
         cuda.synchronize()
 
-    return best_of(work), layout
+    return bench.best(work), layout
 
 
-def scan_seconds(context: Context) -> float:
+def scan_seconds(bench: Bench, context: Context) -> float:
     """Of our scan on the device for targets that may pass."""
     from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, scores_profile
     from seqloom.plugins.profile_hmm.index_reference import profile_of
@@ -91,111 +134,206 @@ def scan_seconds(context: Context) -> float:
     cutoffs, _ = least_segments(profile, lengths, context.options.largest_p("F1"))
     scores = np.int16(profile.bytes.bias) - profile.bytes.cost.T.astype(np.int16)
     asked = [Asked(0, scores_profile(scores), profile.length, cutoffs)]
-    return best_of(lambda: good_diagonals(asked, context.targets, classes=lengths.classes))
+    return bench.best(lambda: good_diagonals(asked, context.targets, classes=lengths.classes))
 
 
-def cells(context: Context) -> int:
-    return int(context.queries.total_residues * context.targets.total_residues)
-
-
-def timing(what: str, seconds: float, context: Context, note: str = "") -> Timing:
-    return Timing(what, seconds, f"{cells(context) / seconds / 1e9:,.0f} GCUPS{note}")
-
-
-def balance(targets: SequenceBatch) -> Iterator[Timing]:
+def balance(bench: Bench) -> Iterator[Row]:
+    """Table 3."""
     for blocks, what in ((True, "balanced blocks"), (False, "as they come")):
-        found = laid_out(targets, blocks)[0].balance()
-        yield Timing(f"{found.blocks} {what}", 0.0, f"{found.rows:,.0f} rows, deviation {found.rows_deviation:.1f}; "
-                     f"{found.ends:,.1f} end marks, deviation {found.ends_deviation:.1f}; "
-                     f"PRR {found.padding_to_real:.2e}")
+        found = laid_out(bench.targets, blocks)[0].balance()
+        for place, value in (("blocks", found.blocks), ("M, mean", found.rows), ("M, deviation", found.rows_deviation),
+                             ("end marks, mean", found.ends), ("end marks, deviation", found.ends_deviation),
+                             ("PRR", found.padding_to_real)):
+            yield Row("balance", bench.name, 0, what, place, value,
+                      f"{len(bench.targets):,} targets, {found.residues:,} residues")
 
 
-def rates(targets: SequenceBatch, lengths: Sequence[int], images: Path | None) -> Iterator[Timing]:
+def rates(bench: Bench) -> Iterator[Row]:
+    """Figures 6 to 9."""
+    on_device = cuda_available()
+    if on_device:
+        from seqloom.plugins.profile_hmm.msv_warps_cuda import SentColumns
+
+        sent = SentColumns(*laid_out(bench.targets))
+    for length, context in zip(bench.lengths, contexts(bench.lengths, bench.targets), strict=True):
+        if on_device:
+            yield from of_kernels(bench, sent, length, context)
+        yield from of_stages(bench, length, context)
+
+
+def of_kernels(bench: Bench, sent: Any, length: int, context: Context) -> Iterator[Row]:
+    for model in MODELS:
+        for numbers, in_register in NUMBERS.items():
+            for most, side_by_side in SIDE_BY_SIDE.items():
+                seconds, layout = kernel_seconds(bench, sent, context, model, numbers, most)
+                held = "" if layout.held else ", shared memory"
+                yield bench.row("rates", length, model, f"{side_by_side}, {in_register}", seconds, context,
+                                f"S {layout.sequences}, H {layout.rows}{held}")
+    yield bench.row("rates", length, SCAN, SCAN, scan_seconds(bench, context), context)
+
+
+def of_stages(bench: Bench, length: int, context: Context) -> Iterator[Row]:
+    """Whole stages, held to the pairs of the first one."""
+    from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu
+
+    stages: dict[str, tuple[Any, int]] = {}
+    if cuda_available():
+        from seqloom.plugins.profile_hmm.seed_msv_cuda import MsvFilterCuda
+        from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarps, MsvWarpsOptions
+
+        stages[OURS] = MsvFilterCuda(), 1
+        stages |= {f"{model} by warps": (MsvWarps(build_options(MsvWarpsOptions, {"model": model})), 1)
+                   for model in MODELS}
+    stages |= {f"{CPU}, {threads} thread{'s' * (threads > 1)}": (MsvFilterCpu(), threads)
+               for threads in sorted({1, bench.threads})}
+    expected: Any = None
+    for name, (stage, threads) in stages.items():
+        around = replace(context, threads=threads)
+        pairs = stage.run(around, None)
+        expected = pairs if expected is None else expected
+        seconds = bench.best(lambda s=stage, a=around: s.run(a, None))  # type: ignore[misc]
+        note = f"{len(pairs):,} pairs"
+        yield bench.row("rates", length, STAGE, name, seconds, context,
+                        note if equal(expected, pairs) else f"DIFFERENT: {note}")
+
+
+def equal(expected: Any, found: Any) -> bool:
+    try:
+        assert_same_records(expected, found)
+    except AssertionError:
+        return False
+    return True
+
+
+def blocks(bench: Bench) -> Iterator[Row]:
+    """Table 6."""
     from seqloom.plugins.profile_hmm.msv_warps_cuda import SentColumns
-    from seqloom.plugins.profile_hmm.seed_msv_cuda import MsvFilterCuda
-    from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarps, MsvWarpsOptions
 
-    sent = SentColumns(*laid_out(targets))
-    drawn: dict[str, dict[str, list[tuple[float, float]]]] = {model: {} for model in MODELS}
-    for length, context in zip(lengths, contexts(lengths, targets), strict=True):
-        def seen(model: str, name: str, seconds: float, length: int = length, context: Context = context) -> None:
-            drawn[model].setdefault(name, []).append((length, cells(context) / seconds / 1e9))
-
+    ways = {"blocks": SentColumns(*laid_out(bench.targets)),
+            "as they come": SentColumns(*laid_out(bench.targets, False))}
+    lengths = bench.lengths if bench.tiny else [length for length in BLOCK_LENGTHS if length <= max(bench.lengths)]
+    for length, context in zip(lengths, contexts(lengths, bench.targets), strict=True):
         for model in MODELS:
-            for numbers, in_register in NUMBERS.items():
-                for most, side_by_side in ((32, "several a warp"), (1, "one a warp")):
-                    seconds, layout = kernel_seconds(sent, context, model, numbers, most)
-                    name = f"{side_by_side}, {in_register}"
-                    seen(model, name, seconds)
-                    yield timing(f"{length} {model}, {name}", seconds, context,
-                                 f"; S {layout.sequences}, H {layout.rows}{'' if layout.held else ', shared memory'}")
-        seconds = scan_seconds(context)
-        for model in MODELS:
-            seen(model, "our scan", seconds)
-        yield timing(f"{length} our scan", seconds, context)
-        stages: dict[str, Any] = {"ours": MsvFilterCuda()}
-        stages |= {f"{model} by warps": MsvWarps(build_options(MsvWarpsOptions, {"model": model})) for model in MODELS}
-        found = [stage.run(context, None) for stage in stages.values()]
-        for pairs in found[1:]:
-            assert_same_records(found[0], pairs)
-        for name, stage in stages.items():
-            seconds = best_of(lambda stage=stage, context=context: stage.run(context, None))
-            yield timing(f"{length} stage, {name}", seconds, context, f"; {len(found[0])} pairs")
-    for number, model in enumerate(MODELS, 6):
-        if images:
-            images.mkdir(parents=True, exist_ok=True)
-            save_chart(images / f"{model}_by_length.svg",
-                       f"{model.upper()} by the length of the model (figure {number} of CUDAMPF++)",
-                       "nodes", "10⁹ cells a second", drawn[model])
-
-
-def blocks(targets: SequenceBatch, lengths: Sequence[int]) -> Iterator[Timing]:
-    from seqloom.plugins.profile_hmm.msv_warps_cuda import SentColumns
-
-    ways = {"blocks": SentColumns(*laid_out(targets)), "as they come": SentColumns(*laid_out(targets, False))}
-    for length, context in zip(lengths, contexts(lengths, targets), strict=True):
-        for model in MODELS:
-            times = {name: kernel_seconds(sent, context, model, 2, 32)[0] for name, sent in ways.items()}
+            times = {name: kernel_seconds(bench, sent, context, model, 2, 32)[0] for name, sent in ways.items()}
             for name, seconds in times.items():
-                yield timing(f"{length} {model}, {name}", seconds, context,
-                             f"; {times['as they come'] / seconds:.1f} times as fast" if name == "blocks" else "")
+                yield bench.row("blocks", length, model, name, seconds, context,
+                                f"blocks {times['as they come'] / times['blocks']:.1f} times as fast")
 
 
-def rows(targets: SequenceBatch) -> Iterator[Timing]:
+def rows(bench: Bench) -> Iterator[Row]:
+    """Table 1."""
     from seqloom.plugins.profile_hmm.msv_warps_cuda import SentColumns, longest_held
 
-    sent = SentColumns(*laid_out(targets))
+    sent, counts = SentColumns(*laid_out(bench.targets)), _TINY_ROWS if bench.tiny else ROWS
     for numbers, in_register in NUMBERS.items():
-        lengths = [longest_held(numbers, 32, most) for most in ROWS]
-        for most, context in zip(ROWS, contexts(lengths, targets), strict=True):
+        lengths = [longest_held(numbers, 32, most) for most in counts]
+        for most, length, context in zip(counts, lengths, contexts(lengths, bench.targets), strict=True):
             for model in MODELS:
-                seconds, _ = kernel_seconds(sent, context, model, numbers, 32, most)
-                yield timing(f"H {most} {model}, {in_register}", seconds, context)
+                seconds, _ = kernel_seconds(bench, sent, context, model, numbers, 32, most)
+                yield bench.row("rows", most, f"{model}, {in_register}", RATE, seconds, context, f"{length} nodes")
 
 
-def measure(targets: SequenceBatch, parts: Sequence[str], lengths: Sequence[int], images: Path | None
-            ) -> Iterator[Timing]:
-    if "balance" in parts:
-        yield from balance(targets)
-    if "rates" in parts:
-        yield from rates(targets, lengths, images)
-    if "blocks" in parts:
-        yield from blocks(targets, [length for length in BLOCK_LENGTHS if length <= max(lengths)])
-    if "rows" in parts:
-        yield from rows(targets)
+PARTS: Mapping[str, Callable[[Bench], Iterable[Row]]] = {
+    "balance": balance, "rates": rates, "blocks": blocks, "rows": rows}
+WITHOUT_DEVICE = ("rates",)
+
+
+def tiny_targets() -> SequenceBatch:
+    """Short proteins, of which two are the models'."""
+    few = [*proteins((12, 7), np.random.default_rng(1)), *2 * proteins(_TINY, np.random.default_rng(SEED))]
+    return SequenceBatch.of(PROTEIN, [PROTEIN.decode(residues) for residues in few])
+
+
+def small_for_the_simulator() -> None:
+    """Few threads, and blocks of few columns, so that a simulated device is done in moments."""
+    from seqloom.plugins.common import diagonal_scan_cuda
+    from seqloom.plugins.profile_hmm import warp_blocks
+
+    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
+    diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
+    warp_blocks.WIDTH = 32
+
+
+def measure(arguments: argparse.Namespace) -> int:
+    """Write the table; how many parts failed."""
+    if simulated():
+        small_for_the_simulator()
+    parts = [part for part in arguments.parts if part in WITHOUT_DEVICE or cuda_available()]
+    if without := [part for part in arguments.parts if part not in parts]:
+        print(f"there is no CUDA device: left out are {', '.join(without)}", file=sys.stderr)
+    generator, failed = np.random.default_rng(1), 0
+    if not arguments.tiny and not arguments.fasta:
+        raise SystemExit("say which FASTA file has the proteins")
+    with arguments.table.open("w", encoding="utf-8") as table:
+        for path in [""] if arguments.tiny else arguments.fasta:
+            targets = shuffled_copies(records(path), arguments.copies, generator) if path else tiny_targets()
+            name = Path(path).name.split(".")[0] if path else "tiny"
+            print(f"{name}: {len(targets):,} targets, {targets.total_residues:,} residues", flush=True)
+            bench = Bench(name, targets, _TINY if arguments.tiny else arguments.lengths, arguments.threads,
+                          arguments.tiny)
+            failed += written(table, name, {part: partial(PARTS[part], bench) for part in parts})
+    return failed
+
+
+Series = dict[str, list[tuple[float, float]]]
+
+
+def draw(arguments: argparse.Namespace) -> int:
+    """Draw the charts, and write the table anew."""
+    return drawn(arguments, "profile_hmm_warps", draw_part)
+
+
+def draw_part(folder: Path, name: str, part: str, database: str, rows: list[Row]) -> None:
+    """The charts of a part."""
+    if part == "rates":
+        for model, (figure, other) in MODELS.items():
+            found = by_length(rows, model, SCAN)
+            if found:
+                save_chart(folder / f"{model}_by_length.svg",
+                           f"{model.upper()} by the length of the model (figure {figure} of CUDAMPF++)", "nodes", RATE,
+                           found)
+            if times := speed_ups(rows, model):
+                save_chart(folder / f"{model}_speedup.svg",
+                           f"{model.upper()} beside the CPU's stage by the length of the model (figure {other})",
+                           "nodes", "times as fast", times)
+    elif part == "blocks":
+        gains: Series = {}
+        for model in MODELS:
+            found = by_length(rows, model)
+            gains[model.upper()] = [(length, rate / slow) for (length, rate), (_, slow) in zip(
+                found["blocks"], found["as they come"], strict=False)]
+        save_chart(folder / f"{name}.svg", f"Targets in balanced blocks, {database}", "nodes", "times as fast", gains)
+    elif part == "rows":
+        save_chart(folder / f"{name}.svg", f"32 sequences a warp by registers of states, {database}",
+                   "registers of a lane that hold states", RATE,
+                   {what: by_length(rows, what)[RATE] for what in dict.fromkeys(row.what for row in rows)})
+
+
+def by_length(rows: Sequence[Row], *what: str) -> Series:
+    """Rates of these things by place."""
+    found: Series = {}
+    for row in rows:
+        if row.what in what:
+            found.setdefault(row.place, []).append((row.query, max(1e-7, row.seconds)))
+    return found
+
+
+def speed_ups(rows: Sequence[Row], model: str) -> Series:
+    """How many times as fast as the CPU's stage a model's kernel, our scan and our stage are."""
+    found, stages = by_length(rows, model, SCAN, STAGE), by_length(rows, STAGE)
+    return {f"{place}, beside {cpu}": [(length, rate / slow) for (length, rate), (_, slow) in zip(
+        found[place], stages[cpu], strict=False)]
+        for cpu in stages if cpu.startswith(CPU) for place in COMPARED if place in found}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("fasta")
-    parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS)
-    parser.add_argument("--copies", type=int, default=12)
-    parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
-    parser.add_argument("--images", type=Path, metavar="FOLDER", help="where the figures are drawn")
-    given = parser.parse_args()
-    targets = shuffled_copies(records(given.fasta), given.copies, np.random.default_rng(1))
-    print(f"{targets.total_residues:,} residues, {len(targets):,} targets", flush=True)
-    show(measure(targets, given.parts, given.lengths, given.images))
+    parser, command = commands(__doc__, measure, draw)
+    command.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
+    command.add_argument("--copies", type=int, default=12)
+    command.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
+    command.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of the CPU's stage, beside one")
+    command.add_argument("--tiny", action="store_true", help="a few short sequences, once")
+    carry_out(parser)
 
 
 if __name__ == "__main__":

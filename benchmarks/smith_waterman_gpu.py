@@ -129,14 +129,14 @@ def compiled(lengths: Sequence[int], ends: Sequence[int], processes: int) -> flo
     return time.perf_counter() - begin
 
 
-def best_of(work: Any) -> float:
-    """Seconds of the quickest of a few runs, after one that isn't counted."""
+def best_of(work: Any, repeats: int | None = None) -> float:
+    """Seconds of the quickest of a few runs, after one that isn't counted; of no repeats, of that one."""
     times = []
-    for _ in range(1 + REPEATS):
+    for _ in range(1 + (REPEATS if repeats is None else repeats)):
         begin = time.perf_counter()
         work()
         times.append(time.perf_counter() - begin)
-    return min(times[1:])
+    return min(times[1:] or times)
 
 
 def rates(targets: SequenceBatch, lengths: Sequence[int], ends: Sequence[int],

@@ -27,5 +27,5 @@ def test_the_experiments_of_the_paper(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = simulated("-m", "benchmarks.blastp_paper", "draw", str(table), str(images))
     assert done.returncode == 0, done.stderr[-2000:]
-    assert len(list(images.glob("*.svg"))) == 2 * 2 + 4 + 2
+    assert len(list(images.glob("*.svg"))) == 2 + 1 + 2 * 2 + 4 + 2
     assert "| detection |" in (images / "blastp_paper.md").read_text()
