@@ -7,7 +7,7 @@ A group is a strand of a query with a target. A path is a script of runs, i4[n, 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -428,6 +428,14 @@ class Made(NamedTuple):
     spans: np.ndarray
     runs: np.ndarray
 
+    @staticmethod
+    def joined(parts: Sequence[Made]) -> Made:
+        """One behind the other."""
+        rows, spans, runs = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        firsts = offsets_of(np.array([len(made.runs) for made in parts]))[:-1]
+        spans[:, 0] += np.repeat(firsts, [len(made.rows) for made in parts])
+        return Made(rows, spans, runs)
+
 
 class Wanted(NamedTuple):
     """What is to be traced.
@@ -443,12 +451,6 @@ class Wanted(NamedTuple):
     groups: np.ndarray
     bounds: np.ndarray
     hsps: np.ndarray
-
-    def of(self, which: np.ndarray) -> Wanted:
-        """That of some groups: bool[g]."""
-        sizes = np.diff(self.bounds)
-        return self._replace(groups=self.groups[which], bounds=offsets_of(sizes[which]),
-                             hsps=self.hsps[np.repeat(which, sizes)])
 
 
 def joined(parts: Iterable[tuple[np.ndarray, np.ndarray, Ragged]]) -> tuple[np.ndarray, np.ndarray, Ragged]:
@@ -547,7 +549,7 @@ class TracebackCpu(Traceback):
             group, *rows = task
             own, starts = groups[group : group + 1].copy(), bounds[group] + np.array(rows)
             residues = around_of(slice(*starts), own)
-            return self._traced(own, starts, hsps, *begin(residues), every=True)
+            return self.traced(own, starts, hsps, *begin(residues), every=True)
 
         ahead: dict[int, list[Made]] = {group: [] for group in pieces}
         tasks = [(group, *rows) for group, some in pieces.items() for rows in some]
@@ -561,7 +563,7 @@ class TracebackCpu(Traceback):
             if span[0] in ahead:
                 made = self._taken_in_turn(ahead.pop(span[0]), own, hsps[some])
             else:
-                made = self._traced(own, starts, hsps, *begin(residues))
+                made = self.traced(own, starts, hsps, *begin(residues))
             rows, counts, paths = self.chosen(context, wanted, residues.codes, own, made)
             rows[:, GROUP_OF] += span[0]
             context.advance(int(starts[-1] - starts[0]), len(hsps))
@@ -574,7 +576,7 @@ class TracebackCpu(Traceback):
         """First and last base but one of the volume that alignments may look at. around: see ``around_of_rows``."""
         return within_reach(around, lambda bases: self.reach(context.scoring, bases))
 
-    def _traced(self, groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, trace: Trace,
+    def traced(self, groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, trace: Trace,
                 grow: Callable[[int], None], every: bool = False) -> Made:
         """All preliminary alignments of some groups, traced, in more room where it was too little.
 
@@ -595,10 +597,8 @@ class TracebackCpu(Traceback):
         return Made(made.rows[: progress[COUNT]], made.spans[: progress[COUNT]], made.runs)
 
     def _taken_in_turn(self, parts: list[Made], groups: np.ndarray, hsps: np.ndarray) -> Made:
-        """What ``_traced`` makes of a group, of what it made of every row of pieces of it."""
-        rows, spans, runs = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        firsts = offsets_of(np.array([len(made.runs) for made in parts]))[:-1]
-        spans[:, 0] += np.repeat(firsts, [len(made.rows) for made in parts])
+        """What ``traced`` makes of a group, of what it made of every row of pieces of it."""
+        rows, spans, runs = Made.joined(parts)
         kept = self.in_turn(groups, np.array([0, len(rows)]), hsps, rows, spans[:, 1])
         return Made(rows[kept], spans[kept], runs)
 

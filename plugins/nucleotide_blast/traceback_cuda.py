@@ -104,35 +104,52 @@ def _two_bits(strands, words, unknown):
 
 
 @kernel
-def _note_ends(groups, bounds, ends, anchors, reward, penalty, room, rows, sizes):
+def _note_ends(numbers, group_of, ends, anchors, reward, penalty, room, rows, sizes):
     """Write traced alignments, i8[n, 8], as far as they are known without their scripts.
 
     Args:
-        ends, anchors: i4[n, 2, ENDS], i4[n, 2].
+        numbers, group_of: i8[k], of the rows that are written, and of their groups.
+        ends, anchors: i4[k, 2, ENDS], i4[k, 2].
         room: numbers that there is room for, of cells, rows and runs of one (see ``_There.scripts``).
         sizes: i8[n], filled with the bases of each, or −1 where the device has no room.
     """
-    for group in range(len(groups)):
-        for at in range(bounds[group], bounds[group + 1]):
-            left, right, row = ends[at, 0], ends[at, 1], rows[at]
-            q, t = np.int64(anchors[at, 0]), np.int64(anchors[at, 1])
-            bases = np.int64(left[OF_QUERY]) + left[OF_TARGET] + right[OF_QUERY] + right[OF_TARGET]
-            row[SCORE] = bases * reward // 2 - (np.int64(left[DIFFERENCES]) + right[DIFFERENCES]) * (reward - penalty)
-            row[QUERY_START], row[QUERY_END] = q - left[OF_QUERY], q + right[OF_QUERY]
-            row[TARGET_START], row[TARGET_END] = t - left[OF_TARGET], t + right[OF_TARGET]
-            row[ANCHOR_QUERY], row[ANCHOR_TARGET], row[GROUP_OF] = q, t, group
-            numbers = (np.int64(left[CELLS]) + right[CELLS] + 4 * (np.int64(left[DIFFERENCES]) + right[DIFFERENCES])
-                       + 10)
-            fits = min(left[DIFFERENCES], right[DIFFERENCES]) >= 0 and numbers <= room
-            sizes[at] = bases if fits else -1
+    for at in range(len(numbers)):
+        left, right, row = ends[at, 0], ends[at, 1], rows[numbers[at]]
+        q, t = np.int64(anchors[at, 0]), np.int64(anchors[at, 1])
+        bases = np.int64(left[OF_QUERY]) + left[OF_TARGET] + right[OF_QUERY] + right[OF_TARGET]
+        differences = np.int64(left[DIFFERENCES]) + right[DIFFERENCES]
+        row[SCORE] = bases * reward // 2 - differences * (reward - penalty)
+        row[QUERY_START], row[QUERY_END] = q - left[OF_QUERY], q + right[OF_QUERY]
+        row[TARGET_START], row[TARGET_END] = t - left[OF_TARGET], t + right[OF_TARGET]
+        row[ANCHOR_QUERY], row[ANCHOR_TARGET], row[GROUP_OF] = q, t, group_of[at]
+        fits = (min(left[DIFFERENCES], right[DIFFERENCES]) >= 0
+                and np.int64(left[CELLS]) + right[CELLS] + 4 * differences + 10 <= room)
+        sizes[numbers[at]] = bases if fits else -1
 
 
 @kernel
-def _write_scripts(query, residues, groups, rows, firsts, sides, script, runs, spans):
+def _put_scripts(of_host, sizes, sides, spans, runs, out):
+    """Runs of alignments of the device and of the host to i4 ``out``; see ``_joined_scripts``."""
+    to = first = host = 0
+    for row in range(len(of_host)):
+        if of_host[row]:
+            for run in range(spans[host, 0], spans[host, 0] + spans[host, 1]):
+                out[to] = runs[run, 1] << 2 | runs[run, 0]
+                to += 1
+            host += 1
+            continue
+        for _ in range(sizes[row, 0] + sizes[row, 1]):
+            out[to] = sides[first]
+            to, first = to + 1, first + 1
+
+
+@kernel
+def _write_scripts(query, residues, groups, rows, tidied, firsts, sides, script, runs, spans):
     """Scripts of alignments, tidied, from those of their sides; returns how many runs there are.
 
     Args:
         query, residues: u1, as they score.
+        tidied: bool[n], which are.
         firsts, sides: i8[2n + 1], i4: runs of both sides of each alignment, from the end to the anchor.
         script: i4[m, 2], room for the longest. runs, spans: as of ``Made``.
     """
@@ -141,16 +158,18 @@ def _write_scripts(query, residues, groups, rows, firsts, sides, script, runs, s
         row, count = rows[at], 0
         group = groups[row[GROUP_OF]]
         begin, middle, end = firsts[2 * at], firsts[2 * at + 1], firsts[2 * at + 2]
-        for k in range(end - begin):
-            packed = sides[begin + k] if begin + k < middle else sides[end - 1 - (begin + k - middle)]
+        for k in range(begin, end):
+            packed = sides[k] if k < middle else sides[end - 1 - (k - middle)]
             operation, length = packed & 3, packed >> 2
             if count and script[count - 1, 0] == operation:
                 script[count - 1, 1] += length
             else:
                 script[count, 0], script[count, 1] = operation, length
                 count += 1
-        count = clean_gaps(script, count, query, group[BEGIN] + row[QUERY_START], row[QUERY_END] - row[QUERY_START],
-                           residues, group[LOW] + row[TARGET_START], row[TARGET_END] - row[TARGET_START])
+        if not tidied[at]:
+            count = clean_gaps(script, count, query, group[BEGIN] + row[QUERY_START],
+                               row[QUERY_END] - row[QUERY_START], residues, group[LOW] + row[TARGET_START],
+                               row[TARGET_END] - row[TARGET_START])
         spans[at, 0], spans[at, 1] = used, count
         for run in range(count):
             runs[used + run, 0], runs[used + run, 1] = script[run, 0], script[run, 1]
@@ -190,75 +209,83 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
 
     def aligned(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
         refuse_affine(context.scoring)
-        of_host = self._of_host(context, wanted)
-        if not of_host.all():
+        match, mismatch, factor = _costs(context)
+        highest = int(wanted.groups[:, X_DROP].max()) * factor
+        if (highest + match // 2) // (match + mismatch) + 1 < greedy_cuda.BESTS:
             try:
                 with short_switch_interval():
-                    return self._by_both(context, wanted, of_host)
+                    return self._by_devices(context, wanted)
             except BudgetError:
                 context.count("units without room on a device", 1)
         return super().aligned(context, wanted)
 
-    def _of_host(self, context: Context, wanted: Wanted) -> np.ndarray:
-        """bool[g], groups that the host aligns."""
+    def _by_devices(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
         groups, bounds = wanted.groups, wanted.bounds
-        match, mismatch, factor = _costs(context)
-        if (int(groups[:, X_DROP].max()) * factor + match // 2) // (match + mismatch) + 1 >= greedy_cuda.BESTS:
-            return np.ones(len(groups), np.bool_)
-        found = np.empty(len(wanted.hsps), np.bool_)
-        _touches(_ambiguities(context), *self.within_reach(context, around_of_rows(groups, bounds, wanted.hsps)), found)
-        return np.logical_or.reduceat(found, bounds[:-1]) | (groups[:, SIZE] + groups[:, WIDTH] >= FARTHEST)
-
-    def _by_both(self, context: Context, wanted: Wanted, of_host: np.ndarray
-                 ) -> tuple[np.ndarray, np.ndarray, Ragged]:
-        """Alignments of both, by group. of_host: bool[g], groups that are the host's; more are marked."""
-        numbers, own = np.flatnonzero(~of_host), wanted.of(~of_host) if of_host.any() else wanted
+        of_host = np.empty(len(wanted.hsps), np.bool_)
+        _touches(_ambiguities(context), *self.within_reach(context, around_of_rows(groups, bounds, wanted.hsps)),
+                 of_host)
+        of_host |= np.repeat(groups[:, SIZE] + groups[:, WIDTH] >= FARTHEST, np.diff(bounds))
         devices = devices_for(context)
-        shares = group_parts(own.bounds, len(devices))
-        found = on_devices(partial(self._on_one, context, own), shares, devices)
-        rows, sizes, sides, lost = (np.concatenate(column) for column in zip(*found, strict=True))
-        of_host[numbers[lost]] = True
-        parts = [self._finished(context, own, rows, offsets_of(sizes), sides)]
-        parts[0][0][:, GROUP_OF] = numbers[parts[0][0][:, GROUP_OF]]
-        if not of_host.any():
-            return parts[0]
-        context.count("pairs by the host", int(of_host.sum()))
-        parts.append(super().aligned(context, wanted.of(of_host)))
-        parts[1][0][:, GROUP_OF] = np.flatnonzero(of_host)[parts[1][0][:, GROUP_OF]]
-        rows, counts, paths = joined(parts)
-        order = np.argsort(rows[:, GROUP_OF], kind="stable")
-        return rows[order], counts[order], paths.take(order)
+        shares = group_parts(bounds, len(devices))
+        found = on_devices(partial(self._on_one, context, wanted, of_host), shares, devices)
+        return self._finished(context, wanted, *(np.concatenate(column) for column in zip(*found, strict=True)))
 
-    def _on_one(self, context: Context, wanted: Wanted, share: tuple[int, int]
+    def _on_one(self, context: Context, wanted: Wanted, of_host: np.ndarray, share: tuple[int, int]
                 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Groups of a share, traced on the current device.
 
+        Args:
+            of_host: bool[n], alignments that are the host's.
+
         Returns:
-            i8[k, 8], the alignments that stay; i8[2k], i4, how many runs each of their sides has, and these; i8, the
-            groups that it had no room for.
+            The alignments that stay: i8[k, 8]; bool[k], whether scripts are tidied; i8[2k], i4, how many runs each of
+            their sides has, and these.
         """
         first, last = share
-        begin, end = wanted.bounds[first], wanted.bounds[last]
-        own = wanted._replace(groups=wanted.groups[first:last], bounds=wanted.bounds[first : last + 1] - begin,
-                              hsps=wanted.hsps[begin:end])
-        count, scoring, budget = len(own.hsps), context.scoring, context.device_memory
-        match, mismatch, factor = _costs(context)
+        rows_of = slice(wanted.bounds[first], wanted.bounds[last])
+        own = wanted._replace(groups=wanted.groups[first:last], hsps=wanted.hsps[rows_of],
+                              bounds=wanted.bounds[first : last + 1] - rows_of.start)
+        of_host, count, budget = of_host[rows_of].copy(), len(own.hsps), context.device_memory
+        rows, sizes = np.empty((count, 8), np.int64), np.empty(count, np.int64)
         need = WorkSize(count, 0, 0, 1, len(own.strands)).rounded()
         with (packed_targets(context).on_device(budget) as volume,
               device_memory().workspace(_TRACING, need, budget, context.count) as space):
             volume.arrived(space.streams)
-            there = _There(space, volume.residues.view(np.uint32), own, _about(own, factor), match, mismatch)
-            ends, anchors = there.ends()
-            rows, sizes = np.empty((count, 8), np.int64), np.empty(count, np.int64)
-            _note_ends(own.groups, own.bounds, ends.reshape(-1, 2, ENDS), anchors.reshape(-1, 2), scoring.reward,
-                       scoring.penalty, ROOM, rows, sizes)
-            lost = np.logical_or.reduceat(sizes < 0, own.bounds[:-1])
-            sizes[np.repeat(lost, np.diff(own.bounds))] = 0
+            there = _There(context, space, volume.residues.view(np.uint32), own, np.flatnonzero(~of_host))
+            there.note_ends(rows, sizes)
+            of_host[sizes < 0] = True
+            by_host = self._by_host(context, own, of_host)
+            rows[of_host], sizes[of_host] = by_host.rows, by_host.spans[:, 1]
             kept = self._kept(context, own, rows, sizes)
-            sizes, sides = there.scripts(kept, ends.reshape(-1, 2, ENDS)[kept])
-        rows = rows[kept]
+            scripts = there.scripts(kept[~of_host[kept]])
+        tidied, rows = of_host[kept], rows[kept]
         rows[:, GROUP_OF] += first
-        return rows, sizes, sides, first + np.flatnonzero(lost)
+        if tidied.any():
+            scripts = _joined_scripts(scripts, by_host, (np.cumsum(of_host) - 1)[kept[tidied]], tidied)
+        return rows, tidied, *scripts
+
+    def _by_host(self, context: Context, wanted: Wanted, which: np.ndarray) -> Made:
+        """All of some alignments, traced by the host. which: bool[n]."""
+        context.count("alignments by the host", int(which.sum()))
+        counts = np.concatenate([[0], np.cumsum(which)])[wanted.bounds]
+        own, hsps = wanted.groups, wanted.hsps[which]
+        around = around_of_rows(own, counts, hsps)
+        low, high = self.within_reach(context, around)
+        begin = self.tracer(context, wanted.strands, wanted.real, wanted.offsets)
+
+        def part(span: tuple[int, int]) -> Made:
+            starts = counts[span[0] : span[1] + 1]
+            groups, some = own[slice(*span)].copy(), slice(starts[0], starts[-1])
+            residues = real_residues(context, stretches(low[some], high[some]))
+            groups[:, LOW] -= residues.begin
+            made = self.traced(groups, starts, hsps, *begin(residues), every=True)
+            made.rows[:, GROUP_OF] += span[0]
+            return made
+
+        if not len(hsps):
+            return Made(np.empty((0, 8), np.int64), np.empty((0, 2), np.int64), np.empty((0, 2), np.int32))
+        return Made.joined(run_tasks(context.threads, part, parts_by_target(
+            counts, context.threads, own[:, LOW], int(around[:, :2].sum()))))
 
     def _kept(self, context: Context, wanted: Wanted, rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Numbers of the rows that stay."""
@@ -272,11 +299,11 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
         parts = group_parts(wanted.bounds, context.threads, len(rows) / WORTH_A_PART)
         return np.concatenate(run_tasks(context.threads, part, parts))
 
-    def _finished(self, context: Context, wanted: Wanted, rows: np.ndarray, firsts: np.ndarray, sides: np.ndarray
-                  ) -> tuple[np.ndarray, np.ndarray, Ragged]:
-        """Final alignments of traced ones. firsts, sides: i8[2k + 1], i4: runs of both sides of each."""
+    def _finished(self, context: Context, wanted: Wanted, rows: np.ndarray, tidied: np.ndarray, sizes: np.ndarray,
+                  sides: np.ndarray) -> tuple[np.ndarray, np.ndarray, Ragged]:
+        """Final alignments of traced ones: see ``_on_one``."""
         bounds = np.searchsorted(rows[:, GROUP_OF], np.arange(len(wanted.groups) + 1))
-        around = around_of_rows(wanted.groups, bounds, rows)
+        around, firsts = around_of_rows(wanted.groups, bounds, rows), offsets_of(sizes)
         low, high = self.within_reach(context, around)
 
         def part(span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Ragged]:
@@ -287,7 +314,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
             mine[:, GROUP_OF] -= span[0]
             most = int((starts[2::2] - starts[:-2:2]).max(initial=0))
             runs, spans = np.empty((starts[-1] - starts[0], 2), np.int32), np.empty((len(mine), 2), np.int64)
-            used = _write_scripts(wanted.strands, residues.codes, own, mine, starts, sides,
+            used = _write_scripts(wanted.strands, residues.codes, own, mine, tidied[some], starts, sides,
                                   np.empty((most, 2), np.int32), runs, spans)
             found, counts, paths = self.chosen(context, wanted, residues.codes, own, Made(mine, spans, runs[:used]))
             found[:, GROUP_OF] += span[0]
@@ -303,39 +330,42 @@ class _There:
 
     Args:
         words: u4, packed bases of the volume.
-        wanted: what is traced. about: i8, of ``align_sides``.
+        wanted, numbers: what is traced, and which of its alignments are.
     """
 
-    def __init__(self, space: Workspace, words: Any, wanted: Wanted, about: np.ndarray, match: int, mismatch: int
-                 ) -> None:
-        self._space, self.wanted, self._count = space, wanted, len(wanted.hsps)
+    def __init__(self, context: Context, space: Workspace, words: Any, wanted: Wanted, numbers: np.ndarray) -> None:
+        self._context, self._space, self._numbers, self._count = context, space, numbers, len(numbers)
+        self._group_of = np.repeat(np.arange(len(wanted.groups)), np.diff(wanted.bounds))[numbers]
+        match, mismatch, factor = _costs(context)
         strands = np.zeros((2, len(wanted.strands) // 16 + 2), np.uint32)
         _two_bits(wanted.strands, *strands)
         self._of_strands = (words, *(space.send(name, bits) for name, bits in zip(("strands", "unknown"), strands,
                                                                                strict=True)))
         self._costs = np.int64(match), np.int64(mismatch)
-        self._about = space.send("about", about)
-        self._anchors, self._ends = (space.room(name, size * self._count, np.int32)
-                                     for name, size in (("anchors", 2), ("ends", 2 * ENDS)))
+        self._about = space.send("about", _about(wanted.groups[self._group_of], wanted.hsps[numbers], factor))
+        self._anchors, self._there = (space.room(name, size * self._count, np.int32)
+                                      for name, size in (("anchors", 2), ("ends", 2 * ENDS)))
         self._nothing = space.room("nothing", 1, np.int32)
+        self._ends = np.empty((0, 2, ENDS), np.int32)
 
-    def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """i4[n · 2 · ENDS], i4[n · 2]: where alignments end, and are traced from."""
-        space, nothing = self._space, self._nothing
+    def note_ends(self, rows: np.ndarray, sizes: np.ndarray) -> None:
+        """Write what is known of alignments without their scripts: see ``_note_ends``."""
+        if not self._count:
+            return
+        space, nothing, scoring = self._space, self._nothing, self._context.scoring
         with launching:
             align_kernel(False)[2 * self._count, LANES, space.streams[0]](
-                *self._of_strands, self._about, nothing, *self._costs, self._anchors, self._ends,
+                *self._of_strands, self._about, nothing, *self._costs, self._anchors, self._there,
                 space.room("no places", 1, np.int64), nothing, nothing, nothing, nothing)
-        return (space.fetch(self._ends, 0, 2 * ENDS * self._count),
-                space.fetch(self._anchors, 0, 2 * self._count))
+        self._ends = space.fetch(self._there, 0, 2 * ENDS * self._count).reshape(-1, 2, ENDS)
+        anchors = space.fetch(self._anchors, 0, 2 * self._count).reshape(-1, 2)
+        _note_ends(self._numbers, self._group_of, self._ends, anchors, scoring.reward, scoring.penalty, ROOM, rows,
+                   sizes)
 
-    def scripts(self, kept: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """i8[2k], i4: how many runs the sides of some alignments have, and these.
-
-        Args:
-            ends: i4[k, 2, ENDS], of these.
-        """
-        of_side = ends.reshape(-1, ENDS).astype(np.int64)
+    def scripts(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """i8[2k], i4: how many runs the sides of some alignments have, and these. kept: their rising numbers."""
+        kept = np.searchsorted(self._numbers, kept)
+        of_side = self._ends[kept].reshape(-1, ENDS).astype(np.int64)
         numbers = np.stack([of_side[:, CELLS], of_side[:, DIFFERENCES] + 2, 2 * of_side[:, DIFFERENCES] + 1], axis=1)
         taken = offsets_of((numbers[::2] + numbers[1::2]) @ np.array([1, 2, 1]))
         cuts = [0]
@@ -356,7 +386,7 @@ class _There:
         sizes = space.room("sizes", sides, np.int32)
         with launching:
             align_kernel(True)[sides, LANES, space.streams[0]](
-                *self._of_strands, self._about, chosen, *self._costs, self._anchors, self._ends, places, cells, rows,
+                *self._of_strands, self._about, chosen, *self._costs, self._anchors, self._there, places, cells, rows,
                 runs, sizes)
         on_host = space.fetch(sizes, 0, sides)
         firsts = offsets_of(on_host)
@@ -367,13 +397,26 @@ class _There:
         return on_host, space.fetch(out, 0, int(firsts[-1]))
 
 
-def _about(wanted: Wanted, factor: int) -> np.ndarray:
-    """i8[n · ABOUT], of ``align_sides``. factor: of X-drops."""
-    groups, hsps = np.repeat(wanted.groups, np.diff(wanted.bounds), axis=0), wanted.hsps
-    about = np.concatenate([groups[:, [BEGIN, SIZE, LOW, WIDTH]], hsps[:, [ANCHOR_QUERY, ANCHOR_TARGET]],
-                            factor * groups[:, [X_DROP]],
-                            hsps[:, [QUERY_START, QUERY_END, TARGET_START, TARGET_END]]], axis=1)
-    return about.reshape(-1)
+def _about(groups: np.ndarray, hsps: np.ndarray, factor: int) -> np.ndarray:
+    """i8[n · ABOUT], of ``align_sides``. groups: of each of the alignments. factor: of X-drops."""
+    return np.concatenate([groups[:, [BEGIN, SIZE, LOW, WIDTH]], hsps[:, [ANCHOR_QUERY, ANCHOR_TARGET]],
+                           factor * groups[:, [X_DROP]],
+                           hsps[:, [QUERY_START, QUERY_END, TARGET_START, TARGET_END]]], axis=1).reshape(-1)
+
+
+def _joined_scripts(scripts: tuple[np.ndarray, np.ndarray], made: Made, rows: np.ndarray, of_host: np.ndarray
+                    ) -> tuple[np.ndarray, np.ndarray]:
+    """As ``_There.scripts``, of alignments of both: those of the host are as if they had one side.
+
+    Args:
+        scripts: of the device. made, rows: those of the host, and numbers of these.
+        of_host: bool[k], whose each alignment is.
+    """
+    sizes, sides = np.zeros((len(of_host), 2), np.int64), np.empty(0, np.int32)
+    sizes[~of_host], sizes[of_host, 0] = scripts[0].reshape(-1, 2), made.spans[rows, 1]
+    sides = np.empty(int(sizes.sum()), np.int32)
+    _put_scripts(of_host, sizes, scripts[1], made.spans[rows], made.runs, sides)
+    return sizes.reshape(-1), sides
 
 
 def _costs(context: Context) -> tuple[int, int, int]:

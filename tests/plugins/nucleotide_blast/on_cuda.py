@@ -97,9 +97,9 @@ def check_tracebacks() -> None:
     """Alignments of repeats, with gaps, by ambiguities and at ends; and what a device has no room for."""
     traced, usual = [], (traceback_cuda.ROOM, greedy_cuda.DIAGONALS, traceback_cuda._There.scripts)
 
-    def told(there: Any, kept: np.ndarray, ends: np.ndarray) -> Any:
-        traced.append((len(there.wanted.hsps), len(kept)))
-        return usual[2](there, kept, ends)
+    def told(there: Any, kept: np.ndarray) -> Any:
+        traced.append((len(there._numbers), len(kept)))
+        return usual[2](there, kept)
 
     traceback_cuda._There.scripts = told
     try:
