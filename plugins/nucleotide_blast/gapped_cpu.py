@@ -151,7 +151,7 @@ def _greedy_groups(query, offsets, target, groups, bounds, segments, scores, sep
         costs = (reward, penalty, reward * factor, -penalty * factor, group[X_DROP] * factor)
         for at in range(bounds[number], bounds[number + 1]):
             segment = segments[at]
-            _as_box(segment, hsp)
+            as_box(segment, hsp)
             if is_contained(saved, hsp, separation):
                 continue
             extended += 1
@@ -168,7 +168,7 @@ def _greedy_groups(query, offsets, target, groups, bounds, segments, scores, sep
 
 
 @kernel
-def _as_box(segment, hsp):
+def as_box(segment, hsp):
     """A segment as an alignment."""
     hsp[SCORE] = segment[SEGMENT_SCORE]
     hsp[QUERY_START], hsp[QUERY_END] = segment[SEGMENT_QUERY], segment[SEGMENT_QUERY] + segment[LENGTH]
@@ -231,7 +231,7 @@ def _xdrop_groups(query, target, groups, bounds, segments, costs, reward, separa
         forget(saved)
         for at in range(bounds[number], bounds[number + 1]):
             segment = segments[at]
-            _as_box(segment, hsp)
+            as_box(segment, hsp)
             if is_contained(saved, hsp, separation):
                 continue
             extended += 1
@@ -261,7 +261,7 @@ class GappedExtensionCpu(GappedExtension):
 
     @abstractmethod
     def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
-                 around: np.ndarray) -> Extender:
+                 bounds: np.ndarray, segments: np.ndarray, around: np.ndarray) -> Extender:
         """Makes, for some of the segments, the kernel and what gives it more room, and says where what it reads of the
         volume begins.
 
@@ -301,7 +301,7 @@ class GappedExtensionCpu(GappedExtension):
                            cutoffs, x_drops], axis=1).astype(np.int64)
         strands, begins = laid_out_strands(context)
         around = _around(groups, bounds, segments, length)
-        begin = self.extender(context, strands, strand_offsets(begins), groups, around)
+        begin = self.extender(context, strands, strand_offsets(begins), groups, bounds, segments, around)
         longest = int((groups[:, HIGH] - groups[:, LOW]).max())
 
         def part(span: tuple[int, int]) -> tuple[np.ndarray, int]:
@@ -423,7 +423,7 @@ class XDropExtensionCpu(GappedExtensionCpu, XDropExtension):
     backend = "cpu"
 
     def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
-                 around: np.ndarray) -> Extender:
+                 bounds: np.ndarray, segments: np.ndarray, around: np.ndarray) -> Extender:
         scoring = context.scoring
         refuse_linear(scoring)
         x_drop = max(int(groups[:, X_DROP].max()), scoring.gap_open + scoring.gap_extend)
@@ -468,7 +468,7 @@ class GreedyExtensionCpu(GappedExtensionCpu, GreedyExtension):
         return Footprint(host=super().footprint(shape).host + shape.target_residues)
 
     def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
-                 around: np.ndarray) -> Extender:
+                 bounds: np.ndarray, segments: np.ndarray, around: np.ndarray) -> Extender:
         scoring, x_drop = context.scoring, int(groups[:, X_DROP].max())
         refuse_affine(scoring)
         query, packed = matchable_strands(strands), packed_bases(context)

@@ -4,7 +4,8 @@
 
 Two rows of target offsets stand in shared memory. A first pass over all alignments finds where each ends, and how many
 cells lead there; a second one, over those that are wanted, keeps these cells and follows them back. So no room is taken
-for what is behind the best end, most of all rows, nor for alignments that nobody wants.
+for what is behind the best end, most of all rows, nor for alignments that nobody wants. The first pass alone is the
+preliminary extension.
 """
 
 from __future__ import annotations
@@ -12,26 +13,38 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint64
+from seqloom.core.classes import NamedTuple
+from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
+from seqloom.core.cuda.jit import launching
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.kernels.packed16 import SIMULATED, any_of_warp, first_lane, from_partner, meet_warp
 from seqloom.core.kernels.unroll import specialise
+from seqloom.plugins.common.resident_cuda import Volume
+from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
 from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR
 from seqloom.plugins.nucleotide_blast.scan_cuda import base_at, sixteen
 from seqloom.plugins.nucleotide_blast.traceback_reference import GOOD_RUN, VERY_GOOD_RUN
+from seqloom.plugins.nucleotide_blast.ungapped_cpu import kept_with_queries
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 LANES, _STEPS = (2, 1) if SIMULATED else (32, 5)  # of a block, which is a warp, and its logarithm
 DIAGONALS, BESTS = 256, 64
 """Of a row at most, and distances of which the best score is known; powers of two."""
 ABSENT = -2
-ABOUT = 11
+ABOUT = 13
 """Numbers of an alignment: begin and size of its strand, begin and width of its target, anchor in both, X-drop, start
-and end in the strand, and in the target."""
-ENDS = 5
-"""Numbers of a side: bases of query and target, differences, diagonal of the end, and cells of all rows up to it. Where
-there is no room for a row, there are −1 differences."""
+and end in the strand, and in the target; and between which places of the target there are no ambiguities."""
+ENDS = 8
+"""Numbers of a side: as of ``greedy_cpu.extend``, and cells of all rows up to the end. Where there is no room for a
+row, or an ambiguity was met, there are −1 differences."""
+(OF_QUERY, OF_TARGET, DIFFERENCES) = range(3)
+CELLS = 7
+FARTHEST = 1 << 30
+"""Bases of a strand and of its target together that places on a device have bits for."""
 PLACES = 3
 """Numbers of a side whose cells are kept: the first cell, row, and run."""
 
@@ -177,6 +190,9 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
         places: i8[2 · chosen · PLACES], where cells, rows and runs of a side go to.
         cells, rows, runs: i4; see ``kept_cell`` and ``put_run``. Runs are from the end to the anchor.
         sizes: i4[2 · chosen], filled with numbers of runs.
+
+    With ``RUNS`` the longest run of matches is looked for, from the anchor that is given; else the anchor is moved
+    first (``start_point``).
     """
     ring = cuda.shared.array(2 * DIAGONALS, int32)
     bests = cuda.shared.array(BESTS, int64)
@@ -203,7 +219,7 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
         last_distance = int64(ends[end + 2])
         first_cell = int64(places[int64(cuda.blockIdx.x) * int64(PLACES)])
         first_row = int64(places[int64(cuda.blockIdx.x) * int64(PLACES) + 1])
-    else:
+    elif RUNS == 0:
         q, t = start_point(query, unknown, begin, size, words, low, width, q, t, int64(about[own + 7]),
                            int64(about[own + 8]), int64(about[own + 9]), int64(about[own + 10]))
         if lane == 0 and back:
@@ -213,10 +229,12 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
     t_place = low + t
     size = size - q
     width = width - t
+    clear = int64(about[own + 12]) - t
     sign = int64(1)
     if back:
         size = q
         width = t
+        clear = t - int64(about[own + 11])
         sign = int64(-1)
     half = match // int64(2)
     cost = match + mismatch
@@ -245,7 +263,14 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
     distance = int64(0)
     query_ended = False
     target_ended = False
+    run_length = int32(reach)
+    run_row = int32(0)
+    run_diagonal = int32(0)
+    run_begin = int32(0)
     if reach == min(size, width):
+        upper = int64(-2)
+    if reach >= clear:
+        differences = int64(-1)
         upper = int64(-2)
     while lower <= upper and distance < last_distance:
         distance += int64(1)
@@ -275,6 +300,7 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
         lowest = int32(lower - upper - int64(1))  # as numbers from ``lower`` on that are taken from 0
         highest = int32(-1)
         ended = False
+        lost = False
         diagonal = lower + lane
         while diagonal <= upper:
             same = int64(ring[before + (diagonal & int64(DIAGONALS - 1))])
@@ -292,10 +318,19 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
                 lowest = max(lowest, int32(lower - diagonal))
                 highest = max(highest, int32(diagonal - lower))
                 ended = ended or value == width or value + diagonal == size
+                lost = lost or value >= clear
+                if RUNS == 1 and value - j > int64(run_length):
+                    run_length = int32(value - j)
+                    run_row = int32(distance)
+                    run_diagonal = int32(diagonal)
+                    run_begin = int32(j)
             ring[here + (diagonal & int64(DIAGONALS - 1))] = int32(value)
             if KEEP == 1:
                 cells[first_cell + used + diagonal - lower] = int32(value)
             diagonal += int64(LANES)
+        if any_of_warp(lost):
+            differences = int64(-1)
+            break
         of_lane = furthest
         for step in unrolled(STEPS):
             furthest = max(furthest, from_partner(furthest, int32(1 << step)))
@@ -358,21 +393,49 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
         # One more difference costs more than the diagonal beside can reach further.
         diagonal = min(max(size - width, lower), upper)
         if min(2 * size - diagonal, 2 * width + diagonal) * half - (distance + int64(1)) * cost < best:
-            break
+            if RUNS == 0:
+                break
+            longest = run_length
+            for step in unrolled(STEPS):
+                longest = max(longest, from_partner(longest, int32(1 << step)))
+            # From the floor of the next row on there may be no longer run either.
+            known = int64(0)
+            if distance + int64(1) >= look_back:
+                known = bests[(distance + int64(1) - look_back) & int64(BESTS - 1)]
+            floor = max(int64(0), known + cost * (distance + int64(1)) - x_drop + half - int64(1)) // half
+            if 2 * int64(longest) >= min(2 * size - floor - lower, 2 * width - floor + upper):
+                break
+    if RUNS == 1:
+        for step in unrolled(STEPS):
+            other_length = from_partner(run_length, int32(1 << step))
+            other_row = from_partner(run_row, int32(1 << step))
+            other_diagonal = from_partner(run_diagonal, int32(1 << step))
+            other_begin = from_partner(run_begin, int32(1 << step))
+            better = other_length > run_length
+            if other_length == run_length:
+                better = other_row < run_row or (other_row == run_row and other_diagonal < run_diagonal)
+            if better:
+                run_length = other_length
+                run_row = other_row
+                run_diagonal = other_diagonal
+                run_begin = other_begin
     if KEEP == 0:
         if lane == 0:
             ends[end] = int32(end_target + end_diagonal)
             ends[end + 1] = int32(end_target)
             ends[end + 2] = int32(differences)
-            ends[end + 3] = int32(end_diagonal)
-            ends[end + 4] = int32(end_cells)
+            ends[end + 3] = int32(run_begin + run_diagonal)
+            ends[end + 4] = run_begin
+            ends[end + 5] = run_length
+            ends[end + 6] = int32(end_diagonal)
+            ends[end + 7] = int32(end_cells)
     else:
         meet_warp()
         if lane == 0:
             first_run = int64(places[int64(cuda.blockIdx.x) * int64(PLACES) + 2])
             count = int64(0)
             operation = int64(-1)
-            diagonal = int64(ends[end + 3])
+            diagonal = int64(ends[end + 6])
             j = int64(ends[end + 1])
             row = first_row + last_distance
             while row > first_row:
@@ -398,8 +461,84 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
 
 
 @cache
-def align_kernel(keep: bool) -> Any:
-    """keep: cells of alignments that are chosen, which are followed back."""
+def align_kernel(keep: bool, runs: bool = False) -> Any:
+    """keep: cells of alignments that are chosen, which are followed back. runs: the longest ones are wanted."""
     return kept_kernel()(specialise(
-        align_sides, KEEP=int(keep), LANES=LANES, STEPS=_STEPS, DIAGONALS=DIAGONALS, BESTS=BESTS, ABOUT=ABOUT,
-        ENDS=ENDS, PLACES=PLACES, ABSENT=ABSENT, PAIR=PAIR, INSERT=INSERT, DELETE=DELETE))
+        align_sides, KEEP=int(keep), RUNS=int(runs), LANES=LANES, STEPS=_STEPS, DIAGONALS=DIAGONALS, BESTS=BESTS,
+        ABOUT=ABOUT, ENDS=ENDS, PLACES=PLACES, ABSENT=ABSENT, PAIR=PAIR, INSERT=INSERT, DELETE=DELETE))
+
+
+@kernel
+def _two_bits(strands, words, unknown):
+    """Write strands at two bits a base, the first one highest, and bits where there is no base; both are 0 before."""
+    for place in range(len(strands)):
+        code, down = np.uint32(strands[place]), np.uint32(30 - 2 * (place & 15))
+        words[place >> 4] |= (code & np.uint32(3)) << down
+        unknown[place >> 4] |= np.uint32(code > 3) << down
+
+
+def two_bits(strands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """u4 words of u1 codes, and of where there are no bases, as ``align_sides`` reads them."""
+    words = np.zeros((2, len(strands) // 16 + 2), np.uint32)
+    _two_bits(strands, *words)
+    return words[0], words[1]
+
+
+class Costs(NamedTuple):
+    """Match and mismatch in units that make half a match whole, and how many of these a unit of the scores is."""
+
+    match: int
+    mismatch: int
+    factor: int
+
+    @classmethod
+    def of(cls, scoring: Any) -> Costs:
+        factor = 2 if scoring.reward % 2 else 1
+        return cls(scoring.reward * factor, -scoring.penalty * factor, factor)
+
+    def fit(self, x_drop: int) -> bool:
+        """Whether as many best scores are known as an X-drop, in units of the scores, looks back."""
+        return (x_drop * self.factor + self.match // 2) // (self.match + self.mismatch) + 1 < BESTS
+
+
+def working_bytes(need: WorkSize, columns: int = 0) -> int:
+    """Device memory that alignments take beside the volume: of ``need.stretches``, and of ``need.query`` bases of
+    strands; ``need.residues`` numbers of cells, rows and runs."""
+    of_row = 8 * ABOUT + 4 * (2 + 2 * ENDS) + 4 + 2 * (8 * PLACES + 4 + 8)
+    return (need.query // 2 + of_row * need.stretches + 8 * need.residues + (1 << 16)) // 16 * 17
+
+
+ALIGNING = WorkKind("greedy alignment on the device", working_bytes, fills=False)
+
+
+class Sides:
+    """Alignments on the current device.
+
+    Args:
+        space: of the kind ``ALIGNING``.
+        volume: packed bases.
+        about: i8[n, ABOUT].
+    """
+
+    def __init__(self, context: Context, space: Workspace, volume: Volume, strands: np.ndarray, about: np.ndarray
+                 ) -> None:
+        self.space, self.count = space, len(about)
+        costs = Costs.of(context.scoring)
+        words = kept_with_queries(context, "strands at two bits a base", lambda: two_bits(strands))
+        volume.arrived(space.streams)
+        self.bases = (volume.residues.view(np.uint32), *(
+            space.send(name, bits) for name, bits in zip(("strands", "unknown"), words, strict=True)))
+        self.about = space.send("about", about.reshape(-1))
+        self.costs = np.int64(costs.match), np.int64(costs.mismatch)
+        self.anchors, self.ends = (space.room(name, size * self.count, np.int32)
+                                   for name, size in (("anchors", 2), ("ends", 2 * ENDS)))
+
+    def align(self, runs: bool) -> np.ndarray:
+        """i4[n, 2, ENDS]: where the sides of all alignments end."""
+        space = self.space
+        nothing, nowhere = space.room("nothing", 1, np.int32), space.room("nowhere", 1, np.int64)
+        with launching:
+            align_kernel(False, runs)[2 * self.count, LANES, space.streams[0]](
+                *self.bases, self.about, nothing, *self.costs, self.anchors, self.ends, nowhere, nothing, nothing,
+                nothing, nothing)
+        return space.fetch(self.ends, 0, 2 * ENDS * self.count).reshape(-1, 2, ENDS)

@@ -43,6 +43,7 @@ def seqloom_stages() -> list[Deferred]:
         "nucleotide-xdrop cpu": "gapped_cpu.XDropExtensionCpu",
         "nucleotide-greedy reference": "gapped_reference.GreedyExtension",
         "nucleotide-greedy cpu": "gapped_cpu.GreedyExtensionCpu",
+        "nucleotide-greedy cuda": "gapped_cuda.GreedyExtensionCuda",
         "nucleotide-xdrop-traceback reference": "traceback_reference.XDropTraceback",
         "nucleotide-xdrop-traceback cpu": "traceback_cpu.XDropTracebackCpu",
         "nucleotide-greedy-traceback reference": "traceback_reference.GreedyTraceback",

@@ -35,12 +35,24 @@ from seqloom.plugins.common.culling_cpu import (
 )
 from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
 from seqloom.plugins.common.grouping import group_parts
-from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, device_memory, devices_for, on_devices
+from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, Volume, device_memory, devices_for, on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
-from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
-from seqloom.plugins.nucleotide_blast import greedy_cuda
+from seqloom.plugins.common.workspace_cuda import WorkSize, Workspace
 from seqloom.plugins.nucleotide_blast.gapped_reference import refuse_affine
-from seqloom.plugins.nucleotide_blast.greedy_cuda import ABOUT, ENDS, LANES, PLACES, align_kernel
+from seqloom.plugins.nucleotide_blast.greedy_cuda import (
+    ALIGNING,
+    CELLS,
+    DIFFERENCES,
+    ENDS,
+    FARTHEST,
+    LANES,
+    OF_QUERY,
+    OF_TARGET,
+    PLACES,
+    Costs,
+    Sides,
+    align_kernel,
+)
 from seqloom.plugins.nucleotide_blast.index_reference import BASES
 from seqloom.plugins.nucleotide_blast.packed_cpu import (
     PackedIndex,
@@ -70,9 +82,8 @@ ROOM = 1 << (12 if SIMULATED else 25)
 """Numbers of cells, rows and runs that are on a device at a time."""
 WORTH_A_PART = 1 << 12
 """Alignments for which it pays to wake a thread that tells which stay."""
-FARTHEST = 1 << 30
-"""Bases of a strand and of its target together that places on a device have bits for."""
-(OF_QUERY, OF_TARGET, DIFFERENCES, _, CELLS) = range(ENDS)
+NEAR = 16
+"""Bases beside an alignment that are looked at to choose where it is traced from."""
 
 
 def move_runs(runs, places, sizes, firsts, sides, out):
@@ -92,15 +103,6 @@ def move_runs(runs, places, sizes, firsts, sides, out):
 @cache
 def move_kernel() -> Any:
     return kept_kernel()(move_runs)
-
-
-@kernel
-def _two_bits(strands, words, unknown):
-    """Write strands at two bits a base, the first one highest, and bits where there is no base; both are 0 before."""
-    for place in range(len(strands)):
-        code, down = np.uint32(strands[place]), np.uint32(30 - 2 * (place & 15))
-        words[place >> 4] |= (code & np.uint32(3)) << down
-        unknown[place >> 4] |= np.uint32(code > 3) << down
 
 
 @kernel
@@ -178,26 +180,25 @@ def _write_scripts(query, residues, groups, rows, tidied, firsts, sides, script,
 
 
 @kernel
-def _touches(runs, low, high, found):
-    """Whether stretches, from ``low`` to before ``high``, hold any of i8[m, 3] rising runs."""
-    for row in range(len(low)):
+def _clear_stretches(runs, places, low, high, clear):
+    """Write to i8[n, 2] where the stretch without ambiguities around each place begins and ends.
+
+    runs: i8[m, 3], rising; those below ``low`` or from ``high`` on are those of other targets. A place in a run has a
+    stretch that is empty, and one without a run on a side another that is ``FARTHEST`` away.
+    """
+    for row in range(len(places)):
         first, last = 0, len(runs)
         while first < last:
             middle = (first + last) // 2
-            if runs[middle, 1] <= low[row]:
+            if runs[middle, 1] <= places[row]:
                 first = middle + 1
             else:
                 last = middle
-        found[row] = first < len(runs) and runs[first, 0] < high[row]
-
-
-def working_bytes(need: WorkSize, columns: int = 0) -> int:
-    """Device memory that tracing takes beside the volume: of ``need.stretches`` alignments, and strands."""
-    of_row = 8 * ABOUT + 4 * (2 + 2 * ENDS) + 4 + 2 * (8 * PLACES + 4 + 8)
-    return (need.query // 2 + of_row * need.stretches + 8 * ROOM + (1 << 16)) // 16 * 17
-
-
-_TRACING = WorkKind("tracebacks on the device", working_bytes, fills=False)
+        clear[row, 0], clear[row, 1] = low[row] - FARTHEST, high[row] + FARTHEST
+        if first and runs[first - 1, 1] > low[row]:
+            clear[row, 0] = runs[first - 1, 1]
+        if first < len(runs) and runs[first, 0] < high[row]:
+            clear[row, 1] = runs[first, 0]
 
 
 class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
@@ -209,9 +210,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
 
     def aligned(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
         refuse_affine(context.scoring)
-        match, mismatch, factor = _costs(context)
-        highest = int(wanted.groups[:, X_DROP].max()) * factor
-        if (highest + match // 2) // (match + mismatch) + 1 < greedy_cuda.BESTS:
+        if Costs.of(context.scoring).fit(int(wanted.groups[:, X_DROP].max())):
             try:
                 with short_switch_interval():
                     return self._by_devices(context, wanted)
@@ -220,22 +219,20 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
         return super().aligned(context, wanted)
 
     def _by_devices(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
-        groups, bounds = wanted.groups, wanted.bounds
-        of_host = np.empty(len(wanted.hsps), np.bool_)
-        _touches(_ambiguities(context), *self.within_reach(context, around_of_rows(groups, bounds, wanted.hsps)),
-                 of_host)
-        of_host |= np.repeat(groups[:, SIZE] + groups[:, WIDTH] >= FARTHEST, np.diff(bounds))
+        about = _about(context, wanted)
+        of_host = (about[:, 1] + about[:, 3] >= FARTHEST) | (about[:, 9] - NEAR < about[:, 11]) | (
+            about[:, 10] + NEAR > about[:, 12])
         devices = devices_for(context)
-        shares = group_parts(bounds, len(devices))
-        found = on_devices(partial(self._on_one, context, wanted, of_host), shares, devices)
+        shares = group_parts(wanted.bounds, len(devices))
+        found = on_devices(partial(self._on_one, context, wanted, about, of_host), shares, devices)
         return self._finished(context, wanted, *(np.concatenate(column) for column in zip(*found, strict=True)))
 
-    def _on_one(self, context: Context, wanted: Wanted, of_host: np.ndarray, share: tuple[int, int]
-                ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _on_one(self, context: Context, wanted: Wanted, about: np.ndarray, of_host: np.ndarray,
+                share: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Groups of a share, traced on the current device.
 
         Args:
-            of_host: bool[n], alignments that are the host's.
+            about: i8[n, ABOUT]. of_host: bool[n], alignments that are the host's.
 
         Returns:
             The alignments that stay: i8[k, 8]; bool[k], whether scripts are tidied; i8[2k], i4, how many runs each of
@@ -247,11 +244,11 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
                               bounds=wanted.bounds[first : last + 1] - rows_of.start)
         of_host, count, budget = of_host[rows_of].copy(), len(own.hsps), context.device_memory
         rows, sizes = np.empty((count, 8), np.int64), np.empty(count, np.int64)
-        need = WorkSize(count, 0, 0, 1, len(own.strands)).rounded()
+        need = WorkSize(count, ROOM, 0, 1, len(own.strands)).rounded()
         with (packed_targets(context).on_device(budget) as volume,
-              device_memory().workspace(_TRACING, need, budget, context.count) as space):
-            volume.arrived(space.streams)
-            there = _There(context, space, volume.residues.view(np.uint32), own, np.flatnonzero(~of_host))
+              device_memory().workspace(ALIGNING, need, budget, context.count) as space):
+            numbers = np.flatnonzero(~of_host)
+            there = _There(context, space, volume, own, numbers, about[rows_of][numbers])
             there.note_ends(rows, sizes)
             of_host[sizes < 0] = True
             by_host = self._by_host(context, own, of_host)
@@ -325,47 +322,33 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
             bounds, context.threads, wanted.groups[:, LOW], int(around[:, :2].sum()))))
 
 
-class _There:
-    """Alignments on the current device.
+class _There(Sides):
+    """Alignments on the current device that are traced there.
 
     Args:
-        words: u4, packed bases of the volume.
         wanted, numbers: what is traced, and which of its alignments are.
     """
 
-    def __init__(self, context: Context, space: Workspace, words: Any, wanted: Wanted, numbers: np.ndarray) -> None:
-        self._context, self._space, self._numbers, self._count = context, space, numbers, len(numbers)
+    def __init__(self, context: Context, space: Workspace, volume: Volume, wanted: Wanted, numbers: np.ndarray,
+                 about: np.ndarray) -> None:
+        super().__init__(context, space, volume, wanted.strands, about)
+        self._scoring, self._numbers = context.scoring, numbers
         self._group_of = np.repeat(np.arange(len(wanted.groups)), np.diff(wanted.bounds))[numbers]
-        match, mismatch, factor = _costs(context)
-        strands = np.zeros((2, len(wanted.strands) // 16 + 2), np.uint32)
-        _two_bits(wanted.strands, *strands)
-        self._of_strands = (words, *(space.send(name, bits) for name, bits in zip(("strands", "unknown"), strands,
-                                                                               strict=True)))
-        self._costs = np.int64(match), np.int64(mismatch)
-        self._about = space.send("about", _about(wanted.groups[self._group_of], wanted.hsps[numbers], factor))
-        self._anchors, self._there = (space.room(name, size * self._count, np.int32)
-                                      for name, size in (("anchors", 2), ("ends", 2 * ENDS)))
-        self._nothing = space.room("nothing", 1, np.int32)
-        self._ends = np.empty((0, 2, ENDS), np.int32)
+        self._found = np.empty((0, 2, ENDS), np.int32)
 
     def note_ends(self, rows: np.ndarray, sizes: np.ndarray) -> None:
         """Write what is known of alignments without their scripts: see ``_note_ends``."""
-        if not self._count:
+        if not self.count:
             return
-        space, nothing, scoring = self._space, self._nothing, self._context.scoring
-        with launching:
-            align_kernel(False)[2 * self._count, LANES, space.streams[0]](
-                *self._of_strands, self._about, nothing, *self._costs, self._anchors, self._there,
-                space.room("no places", 1, np.int64), nothing, nothing, nothing, nothing)
-        self._ends = space.fetch(self._there, 0, 2 * ENDS * self._count).reshape(-1, 2, ENDS)
-        anchors = space.fetch(self._anchors, 0, 2 * self._count).reshape(-1, 2)
-        _note_ends(self._numbers, self._group_of, self._ends, anchors, scoring.reward, scoring.penalty, ROOM, rows,
-                   sizes)
+        self._found = self.align(runs=False)
+        anchors = self.space.fetch(self.anchors, 0, 2 * self.count).reshape(-1, 2)
+        _note_ends(self._numbers, self._group_of, self._found, anchors, self._scoring.reward, self._scoring.penalty,
+                   ROOM, rows, sizes)
 
     def scripts(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """i8[2k], i4: how many runs the sides of some alignments have, and these. kept: their rising numbers."""
         kept = np.searchsorted(self._numbers, kept)
-        of_side = self._ends[kept].reshape(-1, ENDS).astype(np.int64)
+        of_side = self._found[kept].reshape(-1, ENDS).astype(np.int64)
         numbers = np.stack([of_side[:, CELLS], of_side[:, DIFFERENCES] + 2, 2 * of_side[:, DIFFERENCES] + 1], axis=1)
         taken = offsets_of((numbers[::2] + numbers[1::2]) @ np.array([1, 2, 1]))
         cuts = [0]
@@ -376,7 +359,7 @@ class _There:
         return np.concatenate(sizes).astype(np.int64), np.concatenate(runs)
 
     def _scripts(self, kept: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        space, sides = self._space, 2 * len(kept)
+        space, sides = self.space, 2 * len(kept)
         offsets = np.zeros((sides + 1, PLACES), np.int64)
         np.cumsum(numbers, axis=0, out=offsets[1:])
         places = space.send("places", offsets[:-1].reshape(-1))
@@ -386,7 +369,7 @@ class _There:
         sizes = space.room("sizes", sides, np.int32)
         with launching:
             align_kernel(True)[sides, LANES, space.streams[0]](
-                *self._of_strands, self._about, chosen, *self._costs, self._anchors, self._there, places, cells, rows,
+                *self.bases, self.about, chosen, *self.costs, self.anchors, self.ends, places, cells, rows,
                 runs, sizes)
         on_host = space.fetch(sizes, 0, sides)
         firsts = offsets_of(on_host)
@@ -397,11 +380,14 @@ class _There:
         return on_host, space.fetch(out, 0, int(firsts[-1]))
 
 
-def _about(groups: np.ndarray, hsps: np.ndarray, factor: int) -> np.ndarray:
-    """i8[n · ABOUT], of ``align_sides``. groups: of each of the alignments. factor: of X-drops."""
+def _about(context: Context, wanted: Wanted) -> np.ndarray:
+    """i8[n, ABOUT], of ``align_sides``."""
+    groups, hsps = np.repeat(wanted.groups, np.diff(wanted.bounds), axis=0), wanted.hsps
+    low, clear = groups[:, LOW], np.empty((len(hsps), 2), np.int64)
+    _clear_stretches(_ambiguities(context), low + hsps[:, ANCHOR_TARGET], low, low + groups[:, WIDTH], clear)
     return np.concatenate([groups[:, [BEGIN, SIZE, LOW, WIDTH]], hsps[:, [ANCHOR_QUERY, ANCHOR_TARGET]],
-                           factor * groups[:, [X_DROP]],
-                           hsps[:, [QUERY_START, QUERY_END, TARGET_START, TARGET_END]]], axis=1).reshape(-1)
+                           Costs.of(context.scoring).factor * groups[:, [X_DROP]],
+                           hsps[:, [QUERY_START, QUERY_END, TARGET_START, TARGET_END]], clear - low[:, None]], axis=1)
 
 
 def _joined_scripts(scripts: tuple[np.ndarray, np.ndarray], made: Made, rows: np.ndarray, of_host: np.ndarray
@@ -417,13 +403,6 @@ def _joined_scripts(scripts: tuple[np.ndarray, np.ndarray], made: Made, rows: np
     sides = np.empty(int(sizes.sum()), np.int32)
     _put_scripts(of_host, sizes, scripts[1], made.spans[rows], made.runs, sides)
     return sizes.reshape(-1), sides
-
-
-def _costs(context: Context) -> tuple[int, int, int]:
-    """Match and mismatch in units that make half a match whole, and how many of these a unit of the scores is."""
-    scoring = context.scoring
-    factor = 2 if scoring.reward % 2 else 1
-    return scoring.reward * factor, -scoring.penalty * factor, factor
 
 
 def _ambiguities(context: Context) -> np.ndarray:

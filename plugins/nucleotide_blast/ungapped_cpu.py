@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -302,12 +303,17 @@ def laid_out_strands(context: Context, residues: np.ndarray | None = None) -> tu
     queries = context.queries
     if residues is not None:
         return _strands_of(residues, queries.offsets)
+    made: tuple[np.ndarray, np.ndarray] = kept_with_queries(
+        context, "strands", lambda: _strands_of(queries.searched(), queries.offsets))
+    return made
+
+
+def kept_with_queries(context: Context, name: str, make: Callable[[], Any]) -> Any:
+    """What ``make`` gives: made once for all units of a batch of queries, as long as there is an index of these."""
     for index in context.indexes.values():
         if index.side == "query":
-            made: tuple[np.ndarray, np.ndarray] = index.kept("strands", lambda: _strands_of(queries.searched(),
-                                                                                            queries.offsets))
-            return made
-    return _strands_of(queries.searched(), queries.offsets)
+            return index.kept(name, make)
+    return make()
 
 
 def _strands_of(residues: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
