@@ -407,18 +407,22 @@ def _drop_contained(rows, order, separation, saved):
 
 
 @kernel
-def _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths, counts):
-    """Write the edit paths of rows, in this order, and their counts; where there is no room, but their offsets.
+def _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths, counts, first):
+    """Write the edit paths of rows, in this order, and their counts, from number ``first`` on.
+
+    Returns the number of the first one that ``paths`` has no room for; what it needs is told by its offsets.
 
     real, residues: ``greedy_cpu.sequence``.
     """
-    for at in range(len(order)):
+    for at in range(first, len(order)):
         row, span = rows[order[at]], spans[order[at]]
         group = groups[row[GROUP_OF]]
-        own = paths[min(offsets[at], len(paths)) :]
         offsets[at + 1] = offsets[at] + edit_path(
             runs[span[0] : span[0] + span[1]], real, group[BEGIN] + row[QUERY_START], residues,
-            group[LOW] + row[TARGET_START], group[TURNED] != 0, own, counts[at])
+            group[LOW] + row[TARGET_START], group[TURNED] != 0, paths[offsets[at] :], counts[at])
+        if offsets[at + 1] > len(paths):
+            return at
+    return len(order)
 
 
 class Made(NamedTuple):
@@ -644,12 +648,12 @@ def paths_and_counts(real: np.ndarray, residues: np.ndarray, groups: np.ndarray,
         groups, rows, spans, runs: see ``Made``.
     """
     offsets, counts = np.zeros(len(order) + 1, np.int64), np.empty((len(order), len(PathCounts._fields)), np.int64)
-    paths = np.empty(FIRST_STEPS * len(order), np.uint32)
-    bases, opposite = sequence(real), sequence(residues)
-    _edit_paths(bases, opposite, groups, rows, spans, runs, order, offsets, paths, counts)
-    if offsets[-1] > len(paths):
-        paths = np.empty(offsets[-1], np.uint32)
-        _edit_paths(bases, opposite, groups, rows, spans, runs, order, offsets, paths, counts)
+    paths, bases, opposite, done = np.empty(FIRST_STEPS * len(order), np.uint32), sequence(real), sequence(residues), 0
+    while (done := _edit_paths(bases, opposite, groups, rows, spans, runs, order, offsets, paths, counts,
+                               done)) < len(order):
+        longer = np.empty(max(2 * len(paths), int(offsets[done + 1])), np.uint32)
+        longer[: offsets[done]] = paths[: offsets[done]]
+        paths = longer
     return Ragged(offsets, paths[: offsets[-1]].copy()), counts
 
 

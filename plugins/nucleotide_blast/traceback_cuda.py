@@ -79,9 +79,11 @@ from seqloom.plugins.nucleotide_blast.traceback_cpu import (
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 THREADS = 4 if SIMULATED else 128
 ROOM = 1 << (12 if SIMULATED else 25)
-"""Numbers of cells, rows and runs that are on a device at a time."""
+"""Numbers of cells, rows and runs that are on a device at a time, at most."""
 WORTH_A_PART = 1 << 12
 """Alignments for which it pays to wake a thread that tells which stay."""
+BYTES_FOR_A_NUMBER = 256
+"""Of the memory that may be used: one of ``ROOM`` for so many."""
 NEAR = 16
 """Bases beside an alignment that are looked at to choose where it is traced from."""
 
@@ -244,11 +246,12 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
                               bounds=wanted.bounds[first : last + 1] - rows_of.start)
         of_host, count, budget = of_host[rows_of].copy(), len(own.hsps), context.device_memory
         rows, sizes = np.empty((count, 8), np.int64), np.empty(count, np.int64)
-        need = WorkSize(count, ROOM, 0, 1, len(own.strands)).rounded()
+        room = ROOM if budget is None else min(ROOM, budget // BYTES_FOR_A_NUMBER)
+        need = WorkSize(count, room, 0, 1, len(own.strands)).rounded()
         with (packed_targets(context).on_device(budget) as volume,
               device_memory().workspace(ALIGNING, need, budget, context.count) as space):
             numbers = np.flatnonzero(~of_host)
-            there = _There(context, space, volume, own, numbers, about[rows_of][numbers])
+            there = _There(context, space, volume, own, numbers, about[rows_of][numbers], room)
             there.note_ends(rows, sizes)
             of_host[sizes < 0] = True
             by_host = self._by_host(context, own, of_host)
@@ -327,11 +330,13 @@ class _There(Sides):
 
     Args:
         wanted, numbers: what is traced, and which of its alignments are.
+        room: for so many numbers of cells, rows and runs.
     """
 
     def __init__(self, context: Context, space: Workspace, volume: Volume, wanted: Wanted, numbers: np.ndarray,
-                 about: np.ndarray) -> None:
+                 about: np.ndarray, room: int) -> None:
         super().__init__(context, space, volume, wanted.strands, about)
+        self._room = room
         self._scoring, self._numbers = context.scoring, numbers
         self._group_of = np.repeat(np.arange(len(wanted.groups)), np.diff(wanted.bounds))[numbers]
         self._found = np.empty((0, 2, ENDS), np.int32)
@@ -343,7 +348,7 @@ class _There(Sides):
         self._found = self.align(runs=False)
         anchors = self.space.fetch(self.anchors, 0, 2 * self.count).reshape(-1, 2)
         _note_ends(self._numbers, self._group_of, self._found, anchors, self._scoring.reward, self._scoring.penalty,
-                   ROOM, rows, sizes)
+                   self._room, rows, sizes)
 
     def scripts(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """i8[2k], i4: how many runs the sides of some alignments have, and these. kept: their rising numbers."""
@@ -353,7 +358,7 @@ class _There(Sides):
         taken = offsets_of((numbers[::2] + numbers[1::2]) @ np.array([1, 2, 1]))
         cuts = [0]
         while cuts[-1] < len(kept):
-            cuts.append(int(np.searchsorted(taken, taken[cuts[-1]] + ROOM, "right")) - 1)
+            cuts.append(int(np.searchsorted(taken, taken[cuts[-1]] + self._room, "right")) - 1)
         parts = [self._scripts(kept[first:last], numbers[2 * first : 2 * last]) for first, last in pairwise(cuts)]
         sizes, runs = zip(*parts, strict=True) if parts else ([np.empty(0, np.int32)], [np.empty(0, np.int32)])
         return np.concatenate(sizes).astype(np.int64), np.concatenate(runs)

@@ -14,7 +14,9 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common import radix_cuda
+from seqloom.plugins.common.resident_cuda import devices_for
 from seqloom.plugins.nucleotide_blast import (
+    gapped_cuda,
     greedy_cuda,
     hits_cuda,
     paper_kernels_cuda,
@@ -96,6 +98,7 @@ def check_sampled() -> None:
 def check_tracebacks() -> None:
     """Alignments of repeats, with gaps, by ambiguities and at ends; and what a device has no room for."""
     traced, usual = [], (traceback_cuda.ROOM, greedy_cuda.DIAGONALS, traceback_cuda._There.scripts)
+    modules, on_devices = (gapped_cuda, traceback_cuda), traceback_cuda.on_devices
 
     def told(there: Any, kept: np.ndarray) -> Any:
         traced.append((len(there._numbers), len(kept)))
@@ -108,6 +111,9 @@ def check_tracebacks() -> None:
             (256, 1, {"strand": "minus", "perc_identity": 90.0})]
         for seed, (greedy_cuda.DIAGONALS, share, options) in enumerate(every[:2] if SIMULATED else every):
             traceback_cuda.ROOM = usual[0] // share
+            for module in modules if share > 1 else ():  # two devices
+                module.devices_for = lambda _: (0, 0)
+                module.on_devices = lambda work, items, devices: [work(item) for item in items]
             greedy_cuda.align_kernel.cache_clear()
             source = random.Random(seed)
             unit, other = (random_bases(source, 24 if SIMULATED else size) for size in (171, 700))
@@ -120,6 +126,8 @@ def check_tracebacks() -> None:
             assert counts["extend.greedy-traceback"] > 3, counts
     finally:
         traceback_cuda.ROOM, greedy_cuda.DIAGONALS, traceback_cuda._There.scripts = usual
+        for module in modules:
+            module.devices_for, module.on_devices = devices_for, on_devices
         greedy_cuda.align_kernel.cache_clear()
     assert any(kept < all_ for all_, kept in traced) and sum(kept for _, kept in traced) > 10, traced
 
