@@ -3,7 +3,7 @@
 Nothing here changes a result. The plan is made once and kept with the run; a resumed run goes on with it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -36,6 +36,8 @@ LEAST_FOR_DEVICE = 1 << 24
 """Residues of a volume that is cut off for another device."""
 MOST_UNITS = 2000
 """Units that are made for that reason, at most: each is kept by a transaction of its own."""
+STARTING = 0.02
+"""Seconds that a unit takes beside what its stages do, about."""
 FEW_UNITS = 4
 """Times as many units as one at a time would be, that units side by side may be at most: those of which two find room
 in little memory can be so small that starting them takes longer than what they do."""
@@ -299,24 +301,10 @@ class Planner:
         settings, residues = self.settings, self._limits.residues
         looking = (*self.plan.indexes("target"), *self.plan.working("unit"))
         volume_residues = settings.volume_residues or max(f.stage.volume_residues for f in looking)
-        cut = _Cut(residues, volume_residues, self._batches(residues),
-                   self._volumes or self.source.plan(volume_residues))
-        while not (need := self.need(cut.batches, cut.volumes, flight)).fits(settings):
-            smaller = self._smaller(cut)
-            if not smaller:
-                if need.over_host(settings):
-                    raise BudgetError(f"slot '{need.host_slot}' for one query and one target", need.host,
-                                      settings.memory or 0, "raise --memory")
-                raise BudgetError(f"slot '{need.device_slot}' for one query and one target", need.device,
-                                  settings.device_memory or 0, "raise --device-memory")
-            on_host = need.over_host(settings)
-
-            def rank(way: _Cut, on_host: bool = on_host) -> tuple[int, int]:
-                """What it needs then; of ways that are as good, the one that makes fewer units comes first."""
-                then = self.need(way.batches, way.volumes, flight)
-                return (then.host if on_host else then.device), way.units
-
-            cut = min(smaller, key=rank)
+        whole = _Cut(residues, volume_residues, self._batches(residues),
+                     self._volumes or self.source.plan(volume_residues))
+        ways = self._fitting(whole, flight)
+        cut = ways[0] if len(ways) == 1 else min(ways, key=lambda way: way.units * (self._seconds(way) + STARTING))
         return self._short_units(self._for_devices(self._enough_units(self._for_workers(cut))))
 
     def _for_devices(self, cut: _Cut) -> _Cut:
@@ -344,19 +332,57 @@ class Planner:
             cut = cut._replace(batches=self._parts_of(cut.batches, batches))
         return self._volumes_in_parts(cut, volumes) if volumes > 1 else cut
 
-    def _smaller(self, cut: _Cut) -> list[_Cut]:
-        """Batches of half the residues, volumes of half the residues, where there is something to cut.
+    def _fitting(self, whole: _Cut, flight: int) -> list[_Cut]:
+        """With batches of each size the largest volumes of which so many units find room side by side.
+
+        Raises:
+            BudgetError: none do.
+        """
+        if self.need(whole.batches, whole.volumes, flight).fits(self.settings):
+            return [whole]
+        batches, volumes = list(_halved(whole, self._smaller_batches)), list(_halved(whole, self._smaller_volumes))
+        found, place = list[_Cut](), 0
+
+        def way(size: _Cut, place: int) -> _Cut:
+            return size._replace(volume_residues=volumes[place].volume_residues, volumes=volumes[place].volumes)
+
+        def fits(cut: _Cut) -> bool:
+            return self.need(cut.batches, cut.volumes, flight).fits(self.settings)
+
+        for size in batches:
+            while not (fitting := fits(way(size, place))) and place < len(volumes) - 1:
+                place += 1
+            if fitting:
+                # Those that fit with larger batches may be larger with these.
+                while place and fits(way(size, place - 1)):
+                    place -= 1
+                found.append(way(size, place))
+        if found:
+            return found
+        least = way(batches[-1], len(volumes) - 1)
+        need, settings = self.need(least.batches, least.volumes, flight), self.settings
+        if need.over_host(settings):
+            raise BudgetError(f"slot '{need.host_slot}' for one query and one target", need.host, settings.memory or 0,
+                              "raise --memory")
+        raise BudgetError(f"slot '{need.device_slot}' for one query and one target", need.device,
+                          settings.device_memory or 0, "raise --device-memory")
+
+    def _smaller_batches(self, cut: _Cut) -> _Cut | None:
+        """Batches of half the residues; None where there is nothing to cut.
 
         What is cut need not be the longest sequence, which may stand alone; so limits shrink in any case.
         """
-        ways = []
-        if cut.batch_residues > 1 and any(b - a > 1 for a, b in cut.batches):
-            fewer = max(1, min(cut.batch_residues, max(map(self._residues, cut.batches))) // 2)
-            ways.append(cut._replace(batch_residues=fewer, batches=self._batches(fewer)))
-        if not self._volumes and cut.volume_residues > 1 and any(v.sequences > 1 for v in cut.volumes):
-            fewer = max(1, min(cut.volume_residues, max(v.total_residues for v in cut.volumes)) // 2)
-            ways.append(cut._replace(volume_residues=fewer, volumes=self.source.plan(fewer)))
-        return ways
+        if cut.batch_residues <= 1 or not any(b - a > 1 for a, b in cut.batches):
+            return None
+        fewer = max(1, min(cut.batch_residues, max(map(self._residues, cut.batches))) // 2)
+        return cut._replace(batch_residues=fewer, batches=self._batches(fewer))
+
+    def _smaller_volumes(self, cut: _Cut) -> _Cut | None:
+        """Volumes of half the residues, likewise."""
+        if self._volumes or cut.volume_residues <= 1 or not any(v.sequences > 1 for v in cut.volumes):
+            return None
+        fewer = max(1, min(cut.volume_residues, max(v.total_residues for v in cut.volumes)) // 2)
+        return cut._replace(volume_residues=fewer, volumes=self.source.plan(fewer))
 
     def _enough_units(self, cut: _Cut) -> _Cut:
         """Cut further until units occupy all threads, if that is worth it: many queries by query, few by volume.
@@ -413,6 +439,13 @@ class Planner:
             return cut
         fewer = min(cut.volume_residues, -(-max(v.total_residues for v in cut.volumes) // parts))
         return cut._replace(volume_residues=fewer, volumes=self.source.plan(max(1, fewer)))
+
+
+def _halved(cut: _Cut | None, smaller: Callable[[_Cut], _Cut | None]) -> Iterator[_Cut]:
+    """A way to cut and those that follow from it."""
+    while cut:
+        yield cut
+        cut = smaller(cut)
 
 
 def devices_for_units(plan: Plan) -> int:

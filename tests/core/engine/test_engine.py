@@ -604,6 +604,33 @@ def test_units_that_take_turns_with_device_memory_need_it_once(turns: bool, flig
     assert planner.flight(planner.units()) == flight and asked == {longest}
 
 
+@pytest.mark.parametrize("per_query", [1, 20, 400])
+@pytest.mark.parametrize("share", [0.6, 0.3, 0.1])
+def test_little_device_memory_makes_as_few_units_as_it_allows(per_query: int, share: float) -> None:
+    """Whether it is batches or volumes that take the room."""
+    from seqloom.core.engine.planning import query_batches
+    from seqloom.core.stages import Footprint
+
+    class Device(toy.WordSeeds):
+        name = "toy-device"
+
+        def footprint(self, shape):
+            return Footprint(device=shape.target_residues + per_query * shape.query_residues)
+
+    queries, targets = toy.sequences(16, 30, seed=3), toy.sequences(16, 40, seed=4)
+    registry, pipeline = with_stages(Device), toy.TOY.with_stage("seed.words", "toy-device")
+    most = targets.total_residues + per_query * queries.total_residues
+    least = int(targets.lengths.max()) + per_query * int(queries.lengths.max())
+    given = engine(queries, targets, registry=registry, pipeline=pipeline,
+                   device_memory=int(least + share * (most - least)))
+    planner, source = given.planner, MemorySource(targets)
+    ways = [(query_batches(queries, len(queries), queries.total_residues >> cut),
+             source.plan(targets.total_residues >> other)) for cut in range(6) for other in range(6)]
+    fitting = [len(batches) * len(volumes) for batches, volumes in ways
+               if planner.need(batches, volumes, 1).fits(planner.settings)]
+    assert 1 < given.unit_plan().units <= 1.25 * min(fitting)  # limits are cut elsewhere
+
+
 @settings(max_examples=200, deadline=None)
 @example([0, 0], [5, 0, 0], 1).via("sequences without residues can't be cut apart by residues")
 @example([7], [1000, 100, 100], 4000).via("the longest target stands alone and is more than half of the volume")
