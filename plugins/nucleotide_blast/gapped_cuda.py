@@ -7,7 +7,7 @@ goes through the pairs as ever, with the answers at hand; it extends what the de
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -103,23 +103,27 @@ class GreedyExtensionCuda(OnDevices, GreedyExtensionCpu):
     def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
                  bounds: np.ndarray, segments: np.ndarray, around: np.ndarray) -> Extender:
         refuse_affine(context.scoring)
-        by_host = _Later(lambda: super(GreedyExtensionCuda, self).extender(context, strands, offsets, groups, bounds,
-                                                                          segments, around))
+
+        @cache
+        def by_host() -> Extender:
+            return super(GreedyExtensionCuda, self).extender(context, strands, offsets, groups, bounds, segments,
+                                                             around)
+
         about = _about(context, groups, bounds, segments, offsets)
         if (not Costs.of(context.scoring).fit(int(groups[:, X_DROP].max()))
                 or int((about[:, 1] + about[:, 3]).max()) >= FARTHEST):
-            return by_host.made
+            return by_host()
         try:
             with short_switch_interval():
                 ends = _ends_on_devices(context, strands, about, bounds)
         except BudgetError:
             context.count("units without room on a device", 1)
-            return by_host.made
+            return by_host()
         scoring, separation = context.scoring, self.options.diagonal_separation
 
         def begin(some: slice) -> tuple[int, Extend, Callable[[int], None]]:
             if (ends[some, :, DIFFERENCES] < 0).any():
-                return by_host.made(some)
+                return by_host()(some)
 
             def extend(own: np.ndarray, starts: np.ndarray, segments: np.ndarray, saved: Any, found: np.ndarray,
                        first: int) -> tuple[int, int, int, int]:
@@ -134,17 +138,6 @@ class GreedyExtensionCuda(OnDevices, GreedyExtensionCpu):
             return 0, extend, grow
 
         return begin
-
-
-class _Later:
-    """What extends on the host, made when somebody asks for it."""
-
-    def __init__(self, make: Callable[[], Extender]) -> None:
-        self._make = make
-
-    @cached_property
-    def made(self) -> Extender:
-        return self._make()
 
 
 def _about(context: Context, groups: np.ndarray, bounds: np.ndarray, segments: np.ndarray, offsets: np.ndarray
