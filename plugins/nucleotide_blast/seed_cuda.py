@@ -224,9 +224,9 @@ class WordHitsCuda(_OnDevices, WordHits):
     def footprint(self, shape: Shape) -> Footprint:
         stride, kinds, _ = self.word_counts(shape)
         options = shape.options
-        if options and extends_single_hits(options, options.word_size):
-            return device_footprint(shape, stride, max(kinds, 4 ** min(SAMPLED[-1], options.word_size)), 1, True,
-                                    KEPT_SHARE)
+        if options and extends_single_hits(options, size := options.word_size):
+            width = sampled_width(2 * shape.query_residues, shape.target_residues, size)
+            return device_footprint(shape, size - width + 1, 4**width, 1, True, KEPT_SHARE)
         return device_footprint(shape, stride, kinds, 1, not (options and options.window_size))
 
     def seconds(self, shape: Shape) -> float:
