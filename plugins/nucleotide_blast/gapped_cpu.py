@@ -55,13 +55,11 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import (
     refuse_linear,
 )
 from seqloom.plugins.nucleotide_blast.greedy_cpu import (
-    DIFFERENCES,
     DONE,
     MORE_CELLS,
-    QUERY,
-    TARGET,
     anchor,
     rows_room,
+    write_ends,
 )
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
 from seqloom.plugins.nucleotide_blast.packed_cpu import packed_bases, parts_by_target, stretches
@@ -128,10 +126,7 @@ def _align_greedily(query, offsets, target, group, segment, costs, rows, sides, 
                             False, match, mismatch, x_drop, True, rows, right)
     if state != DONE:
         return state
-    bases = left[QUERY] + left[TARGET] + right[QUERY] + right[TARGET]
-    hsp[SCORE] = bases * reward // 2 - (left[DIFFERENCES] + right[DIFFERENCES]) * (reward - penalty)
-    hsp[QUERY_START], hsp[QUERY_END] = q - left[QUERY], q + right[QUERY]
-    hsp[TARGET_START], hsp[TARGET_END] = t - left[TARGET], t + right[TARGET]
+    write_ends(q, t, left, right, reward, penalty, hsp)
     hsp[ANCHOR_QUERY], hsp[ANCHOR_TARGET] = anchor(q, t, left, right)
     return DONE
 

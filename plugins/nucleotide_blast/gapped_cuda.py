@@ -20,11 +20,7 @@ from seqloom.plugins.common.culling_cpu import (
     ANCHOR_QUERY,
     ANCHOR_TARGET,
     PAIR,
-    QUERY_END,
-    QUERY_START,
     SCORE,
-    TARGET_END,
-    TARGET_START,
 )
 from seqloom.plugins.common.grouping import group_parts
 from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, device_memory, devices_for, on_devices
@@ -46,15 +42,12 @@ from seqloom.plugins.nucleotide_blast.gapped_cpu import (
     as_box,
 )
 from seqloom.plugins.nucleotide_blast.gapped_reference import refuse_affine
-from seqloom.plugins.nucleotide_blast.greedy_cpu import DONE, anchor
+from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, DONE, anchor, write_ends
 from seqloom.plugins.nucleotide_blast.greedy_cuda import (
     ABOUT,
     ALIGNING,
-    DIFFERENCES,
     ENDS,
     FARTHEST,
-    OF_QUERY,
-    OF_TARGET,
     Costs,
     Sides,
 )
@@ -77,13 +70,9 @@ def _judge_groups(groups, bounds, segments, ends, reward, penalty, separation, s
             extended += 1
             left, right, middle = ends[at, 0], ends[at, 1], segment[LENGTH] // 2
             q, t = segment[SEGMENT_QUERY] + middle, segment[SEGMENT_TARGET] + middle
-            bases = np.int64(left[OF_QUERY]) + left[OF_TARGET] + right[OF_QUERY] + right[OF_TARGET]
-            differences = np.int64(left[DIFFERENCES]) + right[DIFFERENCES]
-            hsp[SCORE] = bases * reward // 2 - differences * (reward - penalty)
+            write_ends(q, t, left, right, reward, penalty, hsp)
             if hsp[SCORE] < group[CUTOFF]:
                 continue
-            hsp[QUERY_START], hsp[QUERY_END] = q - left[OF_QUERY], q + right[OF_QUERY]
-            hsp[TARGET_START], hsp[TARGET_END] = t - left[OF_TARGET], t + right[OF_TARGET]
             hsp[ANCHOR_QUERY], hsp[ANCHOR_TARGET] = anchor(q, t, left, right)
             hsp[PAIR] = number
             copy_row(hsp, found[count])

@@ -25,6 +25,7 @@ from seqloom.core.kernels.simd import (
     wrapped_difference,
     wrapped_sum,
 )
+from seqloom.plugins.common.culling_cpu import QUERY_END, QUERY_START, SCORE, TARGET_END, TARGET_START
 from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR
 
 ABSENT = -2
@@ -306,6 +307,16 @@ def script_of(rows, found, script):
             count = _append(script, count, operation, 1)
         diagonal, target, distance = diagonal + step, before, distance - 1
     return _append(script, count, PAIR, target)
+
+
+@inline
+def write_ends(q, t, left, right, reward, penalty, hsp):
+    """Score and ends of the alignment whose sides, from (q, t) on, are as ``extend`` fills them."""
+    bases = np.int64(left[QUERY]) + left[TARGET] + right[QUERY] + right[TARGET]
+    differences = np.int64(left[DIFFERENCES]) + right[DIFFERENCES]
+    hsp[SCORE] = bases * reward // 2 - differences * (reward - penalty)
+    hsp[QUERY_START], hsp[QUERY_END] = q - left[QUERY], q + right[QUERY]
+    hsp[TARGET_START], hsp[TARGET_END] = t - left[TARGET], t + right[TARGET]
 
 
 @kernel

@@ -41,7 +41,6 @@ and end in the strand, and in the target; and between which places of the target
 ENDS = 8
 """Numbers of a side: as of ``greedy_cpu.extend``, and cells of all rows up to the end. Where there is no room for a
 row, or an ambiguity was met, there are −1 differences."""
-(OF_QUERY, OF_TARGET, DIFFERENCES) = range(3)
 CELLS = 7
 FARTHEST = 1 << 30
 """Bases of a strand and of its target together that places on a device have bits for."""

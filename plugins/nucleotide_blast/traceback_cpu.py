@@ -50,7 +50,7 @@ from seqloom.plugins.nucleotide_blast.gapped_cpu import (
 )
 from seqloom.plugins.nucleotide_blast.gapped_reference import reach, refuse_affine
 from seqloom.plugins.nucleotide_blast.greedy import PAIR as PAIRS
-from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, DONE, QUERY, TARGET, script_of, sequence
+from seqloom.plugins.nucleotide_blast.greedy_cpu import DONE, script_of, sequence, write_ends
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
 from seqloom.plugins.nucleotide_blast.packed_cpu import Around, parts_by_target, real_residues, stretches
 from seqloom.plugins.nucleotide_blast.saved_cpu import (
@@ -169,10 +169,7 @@ def _trace_greedily(query, begin, size, target, low, width, hsp, scores, x_drop,
         for k in range(runs):
             script[count - 1 + k, 0], script[count - 1 + k, 1] = own[k, 0], own[k, 1]
         count -= 1
-    bases = left[QUERY] + left[TARGET] + right[QUERY] + right[TARGET]
-    hsp[SCORE] = bases * reward // 2 - (left[DIFFERENCES] + right[DIFFERENCES]) * (reward - penalty)
-    hsp[QUERY_START], hsp[QUERY_END] = q - left[QUERY], q + right[QUERY]
-    hsp[TARGET_START], hsp[TARGET_END] = t - left[TARGET], t + right[TARGET]
+    write_ends(q, t, left, right, reward, penalty, hsp)
     return DONE, count + runs
 
 

@@ -29,7 +29,6 @@ from seqloom.plugins.common.culling_cpu import (
     ANCHOR_TARGET,
     QUERY_END,
     QUERY_START,
-    SCORE,
     TARGET_END,
     TARGET_START,
 )
@@ -39,15 +38,13 @@ from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, Volume, device
 from seqloom.plugins.common.resident_index_cuda import OnDevices
 from seqloom.plugins.common.workspace_cuda import WorkSize, Workspace
 from seqloom.plugins.nucleotide_blast.gapped_reference import refuse_affine
+from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, write_ends
 from seqloom.plugins.nucleotide_blast.greedy_cuda import (
     ALIGNING,
     CELLS,
-    DIFFERENCES,
     ENDS,
     FARTHEST,
     LANES,
-    OF_QUERY,
-    OF_TARGET,
     PLACES,
     Costs,
     Sides,
@@ -114,20 +111,18 @@ def _note_ends(numbers, group_of, ends, anchors, reward, penalty, room, rows, si
     Args:
         numbers, group_of: i8[k], of the rows that are written, and of their groups.
         ends, anchors: i4[k, 2, ENDS], i4[k, 2].
-        room: numbers that there is room for, of cells, rows and runs of one (see ``_There.scripts``).
+        room: numbers that there is room for, of cells, rows and runs of one (see ``_TracedSides.scripts``).
         sizes: i8[n], filled with the bases of each, or −1 where the device has no room.
     """
     for at in range(len(numbers)):
         left, right, row = ends[at, 0], ends[at, 1], rows[numbers[at]]
         q, t = np.int64(anchors[at, 0]), np.int64(anchors[at, 1])
-        bases = np.int64(left[OF_QUERY]) + left[OF_TARGET] + right[OF_QUERY] + right[OF_TARGET]
-        differences = np.int64(left[DIFFERENCES]) + right[DIFFERENCES]
-        row[SCORE] = bases * reward // 2 - differences * (reward - penalty)
-        row[QUERY_START], row[QUERY_END] = q - left[OF_QUERY], q + right[OF_QUERY]
-        row[TARGET_START], row[TARGET_END] = t - left[OF_TARGET], t + right[OF_TARGET]
+        write_ends(q, t, left, right, reward, penalty, row)
         row[ANCHOR_QUERY], row[ANCHOR_TARGET], row[GROUP_OF] = q, t, group_of[at]
+        differences = np.int64(left[DIFFERENCES]) + right[DIFFERENCES]
         fits = (min(left[DIFFERENCES], right[DIFFERENCES]) >= 0
                 and np.int64(left[CELLS]) + right[CELLS] + 4 * differences + 10 <= room)
+        bases = row[QUERY_END] - row[QUERY_START] + row[TARGET_END] - row[TARGET_START]
         sizes[numbers[at]] = bases if fits else -1
 
 
@@ -251,7 +246,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
         with (packed_targets(context).on_device(budget) as volume,
               device_memory().workspace(ALIGNING, need, budget, context.count) as space):
             numbers = np.flatnonzero(~of_host)
-            there = _There(context, space, volume, own, numbers, about[rows_of][numbers], room)
+            there = _TracedSides(context, space, volume, own, numbers, about[rows_of][numbers], room)
             there.note_ends(rows, sizes)
             of_host[sizes < 0] = True
             by_host = self._by_host(context, own, of_host)
@@ -325,7 +320,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
             bounds, context.threads, wanted.groups[:, LOW], int(around[:, :2].sum()))))
 
 
-class _There(Sides):
+class _TracedSides(Sides):
     """Alignments on the current device that are traced there.
 
     Args:
@@ -397,7 +392,7 @@ def _about(context: Context, wanted: Wanted) -> np.ndarray:
 
 def _joined_scripts(scripts: tuple[np.ndarray, np.ndarray], made: Made, rows: np.ndarray, of_host: np.ndarray
                     ) -> tuple[np.ndarray, np.ndarray]:
-    """As ``_There.scripts``, of alignments of both: those of the host are as if they had one side.
+    """As ``_TracedSides.scripts``, of alignments of both: those of the host are as if they had one side.
 
     Args:
         scripts: of the device. made, rows: those of the host, and numbers of these.

@@ -97,14 +97,14 @@ def check_sampled() -> None:
 
 def check_tracebacks() -> None:
     """Alignments of repeats, with gaps, by ambiguities and at ends; and what a device has no room for."""
-    traced, usual = [], (traceback_cuda.ROOM, greedy_cuda.DIAGONALS, traceback_cuda._There.scripts)
+    traced, usual = [], (traceback_cuda.ROOM, greedy_cuda.DIAGONALS, traceback_cuda._TracedSides.scripts)
     modules, on_devices = (gapped_cuda, traceback_cuda), traceback_cuda.on_devices
 
     def told(there: Any, kept: np.ndarray) -> Any:
         traced.append((len(there._numbers), len(kept)))
         return usual[2](there, kept)
 
-    traceback_cuda._There.scripts = told
+    traceback_cuda._TracedSides.scripts = told
     try:
         every: list[tuple[int, int, dict[str, Any]]] = [
             (256, 1, {}), (16, 4, {"reward": 1, "penalty": -3}), (256, 4, {"xdrop_gap_final": 20, "dust": "no"}),
@@ -125,7 +125,7 @@ def check_tracebacks() -> None:
                              {"word_size": 8 if SIMULATED else 12, "evalue": 1000, **options}, fast="cuda")
             assert counts["extend.greedy-traceback"] > 3, counts
     finally:
-        traceback_cuda.ROOM, greedy_cuda.DIAGONALS, traceback_cuda._There.scripts = usual
+        traceback_cuda.ROOM, greedy_cuda.DIAGONALS, traceback_cuda._TracedSides.scripts = usual
         for module in modules:
             module.devices_for, module.on_devices = devices_for, on_devices
         greedy_cuda.align_kernel.cache_clear()
