@@ -504,7 +504,7 @@ def small_for_the_simulator() -> None:
     from seqloom.plugins.common import diagonal_scan_cuda, radix_cuda, xdrop_cuda
     from seqloom.plugins.protein_blast import gapped_cuda, hits_cuda, ungapped_cuda
 
-    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
+    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     xdrop_cuda.THREADS = gapped_cuda.THREADS = ungapped_cuda.THREADS = 1
     hits_cuda.SORTING, hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS = 4, 1, 1 << 10

@@ -249,7 +249,7 @@ def small_for_the_simulator() -> None:
     from seqloom.plugins.common import diagonal_scan_cuda
     from seqloom.plugins.profile_hmm import warp_blocks
 
-    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
+    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     warp_blocks.WIDTH = 32
 

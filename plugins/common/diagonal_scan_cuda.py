@@ -13,6 +13,9 @@ is one instruction on the pipe of the multipliers for two cells (halves as float
 stand in shared memory by residue. Residues are read four at a time. One shuffle a step hands the last position's score
 to the next lane.
 
+Short queries have a lane or two for a target. Long targets are taken in overlapping pieces, unless a query has several
+tiles: they would keep some warps at work when all others are done.
+
 What reaches the cutoff is rare. It is noted with its diagonal, and the diagonal begins anew, so that a long segment
 isn't found step after step and no half outgrows what is exact. Queries longer than a tile are taken tile by tile; the
 scores that cross the border between two tiles are kept in device memory, a half for each residue.
@@ -59,6 +62,7 @@ from .diagonal_sieve_cuda import (
     MOST_POSITIONS,
     SIEVE_WORDS,
     Keys,
+    Pieces,
     Ranked,
     Ring,
     Room,
@@ -90,7 +94,7 @@ WARPS = 8
 LEAST_SPREAD = 8
 """Lanes that have scores side by side, at least: they read from all banks of shared memory at a time. Groups of fewer
 lanes have a copy of the table each, so that they can't ask one bank for different residues."""
-LANE_COUNTS = (4, 8, 16)
+LANE_COUNTS = (1, 2, 4, 8, 16)
 ROW_COUNTS = (8, 16, 24)
 """Registers of a lane: multiples of four. Few, since each shape that a search needs is compiled, for some seconds."""
 _SHARED_WORDS = 48 * 1024 // 4
@@ -130,8 +134,9 @@ def unrolled(count):  # pragma: no cover
     """Place holder; see ``core/kernels/unroll.py``."""
 
 
-def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first, rank_step, works, counters, counter,
-              crossing, limit, least, classes, cutoffs, first_cutoff, first_row, base, span, shift, found, room):
+def scan_tile(profile, profile_first, residues, ranked, begins, ends, pieces, count, cut, piece_length, rank_first,
+              rank_step, works, counters, counter, crossing, limit, least, classes, cutoffs, first_cutoff, first_row,
+              base, span, shift, found, room):
     """Kernel template: note (``base`` + target) · ``span`` + diagonal + ``shift`` where a segment scores well.
 
     Args:
@@ -140,6 +145,9 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
         residues: i4, four codes each, of all targets; residues ``begins[t]`` … ``ends[t]`` − 1 are those of target t.
         ranked: i4, targets. Those of rank ``rank_first``, ``rank_first`` + ``rank_step``, … are looked at; ``works``
             of them.
+        pieces, count, cut, piece_length: i8, first residues of ``count`` pieces of that length, and the target of each,
+            which rank first, in place of the first ``cut`` of ``ranked``. None of TILED queries, as scores that cross
+            are kept for each residue once.
         counters, counter: i4, of which the one at ``counter`` says how many have been taken so far.
         crossing: i8, where a query has several tiles (TILED): scores of the position before the tile with four residues
             each, unless it is the first; replaced by those of its last position.
@@ -169,11 +177,19 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
         place = int32(0)
         first = int64(0)
         head = int32(0)
+        ahead = int32(0)
         length = int32(0)
         if work < works:
-            place = int32(ranked[rank_first + work * rank_step])
-            begin = int64(begins[place])
-            length = int32(ends[place] - begin)
+            at = int32(rank_first + work * rank_step)
+            if at < count:
+                place = int32(pieces[int32(count + at)])
+                begin = int64(pieces[at])
+                length = int32(piece_length)
+                ahead = int32(begin - int64(begins[place]))
+            else:
+                place = int32(ranked[int32(at - count + cut)])
+                begin = int64(begins[place])
+                length = int32(ends[place] - begin)
             first = int64(begin >> int64(2))
             head = int32(begin & int64(3))
         lowest = least
@@ -189,6 +205,10 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
             most = int32(max(most, from_partner(most, int32(8))))
         if LANES < 8:
             most = int32(max(most, from_partner(most, int32(4))))
+        if LANES < 4:
+            most = int32(max(most, from_partner(most, int32(2))))
+        if LANES < 2:
+            most = int32(max(most, from_partner(most, int32(1))))
         last_word = int32(max(int32(words - int32(1)), int32(0)))
         border = int64(first + int64(place))
         for k in unrolled(ROWS):
@@ -212,9 +232,11 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
                         padded = int32((padded & int32(KEEP[j])) | (word & int32(TAKE[j])))
                 word = padded
             for j in range(int32(4)):
-                before = from_lane_before(last)
-                if lane == int32(0):
-                    before = crossed
+                before = crossed
+                if LANES > 1:
+                    before = from_lane_before(last)
+                    if lane == int32(0):
+                        before = crossed
                 scores = int32(int32(int32(word >> int32(int32(8) * j)) & int32(255)) * int32(ROWS * SPREAD) + own)
                 # The last position of the lane before comes into the lower half, that in the middle into the upper.
                 before = choose_bytes(before, last, int32(0x5432))
@@ -231,7 +253,8 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
                 if top != below:
                     for k in unrolled(ROWS):
                         noted[k] = h[k]
-                    column = int32(int32(step * int32(4) + int32(j)) - head - first_row - lane * int32(2 * ROWS))
+                    column = int32(int32(step * int32(4) + int32(j)) + ahead - head - first_row
+                                   - lane * int32(2 * ROWS))
                     row = (base + int64(place)) * span + int64(column + shift)
                     for k in range(ROWS):
                         halves = noted[k]
@@ -424,7 +447,7 @@ class _Pass:
         keys: of the whole volume.
         share: of the targets, which other devices have the others of: the first one, and how many there are from one to
             the next.
-        reach: residues of a target that what is sieved for takes at most.
+        reach: residues of a target that what is looked for takes at most.
         need: what there is room for in ``space``.
         in_parts: these and ``space`` take all the budget.
         check: raises if the work is to end.
@@ -504,32 +527,35 @@ class DeviceScan:
             self._volume.arrived(space.streams)
             self._arrived = True
         room = Room(table, cutoffs, noted, found, self._classes)
-        counter, ranked = 0, self._ranked if rings else None
+        ranked, counter = self._ranked(share), 0
         for part, (begin, first_cutoff) in enumerate(zip(begins, first_cutoffs, strict=True)):
             common.check()
             if part < len(scanned):
                 counting = counters, counter, crossing
-                counter = self._scan(scanned[part], begin, first_cutoff, room, counting, share, stream)
+                counter = self._scan(scanned[part], begin, first_cutoff, room, counting, ranked, stream)
             else:
-                assert ranked
                 with launching:
                     queue(rings[part - len(scanned)], begin, first_cutoff, ranked, common.keys, room, stream,
                           space.patient[slot])
         return _Begun(slot, share, found)
 
     @cached_property
-    def _ranked(self) -> Ranked:
-        """What is sieved."""
+    def _pieces(self) -> tuple[Pieces, Any]:
+        """Of long targets; and these on the device."""
         order, space = self._volume.target_order, self._common.space
         pieces, there = pieces_of(order.lengths, order.ranked, self._common.reach), order.begins
         if len(pieces.begins):
             name = f"pieces {self._number % 2}"
             space.prepare(name, 2 * MOST_PIECES, np.int64)
             there = space.send(name, np.concatenate([pieces.begins, pieces.owners]))
-        return Ranked(self._volume.residues, order, pieces, there, *self._common.share)
+        return pieces, there
+
+    def _ranked(self, share: tuple[int, int]) -> Ranked:
+        """What is looked at, of a share of the targets."""
+        return Ranked(self._volume.residues, self._volume.target_order, *self._pieces, *share)
 
     def _scan(self, query: Asked, begin: int, first_cutoff: int, room: Room, counting: tuple[Any, int, Any],
-              share: tuple[int, int], stream: Any) -> int:
+              ranked: Ranked, stream: Any) -> int:
         """Queue the kernels of all tiles of a query; gives the next counter.
 
         counting: counters, the first of them for this query, and the scores that cross between tiles.
@@ -537,13 +563,17 @@ class DeviceScan:
         shape, order, (counters, counter, crossing) = tiling(query.length), self._volume.target_order, counting
         classed, keys = self._classes is not None, self._common.keys
         least = 1 if classed else int(_halves(query.cutoff)[0])
+        if shape.tiles > 1:
+            ranked = ranked.whole()
+        pieces = ranked.pieces
         for tile in range(shape.tiles):
             with launching:
                 made = _kernel(shape.lanes, shape.rows, shape.tiles > 1, classed, self._arithmetic, WARPS)
                 made[_blocks(), 32 * WARPS, stream](
                     room.table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
-                    order.ends, np.int32(share[0]), np.int32(share[1]), np.int32(self.works(share)), counters,
-                    np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least),
+                    order.ends, ranked.pieces_there, np.int32(len(pieces.begins)), np.int32(pieces.cut),
+                    np.int32(pieces.length), np.int32(ranked.first), np.int32(ranked.step), np.int32(ranked.works),
+                    counters, np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least),
                     self._classes if classed else self._volume.residues, room.limits, np.int32(first_cutoff),
                     np.int32(tile * shape.positions), np.int64(query.number * keys.targets), np.int64(keys.span),
                     np.int32(keys.shift), room.found, np.int64(len(room.found) - 1))
@@ -579,7 +609,7 @@ class DeviceScan:
         if leader.sieve is not None:
             self._common.many.add(leader.query.number)
             return []
-        if self._common.in_parts and (works := self.works(begun.share)) > 1:
+        if self._common.in_parts and (works := self._ranked(begun.share).works) > 1:
             shares = min(works, 2 * total // (len(found) - 1))
             return [keys for share in range(shares) for keys in self.finished(
                 group, self.begin(group, slot, (first + share * step, shares * step)))]
@@ -679,10 +709,10 @@ def _need_of_all(sizes: Iterable[_Size], targets: int, residues: int, longest: i
 def working_bytes(need: WorkSize) -> int:
     """Device memory that a scan of that size takes at most, beside the volume."""
     crossing = 8 * crossing_words(need.stretches, need.residues) if need.residues else 0
-    noted = 8 * noted_words(need.stretches, need.positions) + 16 * MOST_PIECES if need.positions else 0
+    noted = 8 * noted_words(need.stretches, need.positions) if need.positions else 0
     launches = 4 * (_GROUP_QUERIES * (1 + 2 * _CLASSES) + need.query // 1024)
     each = crossing + noted + 4 * need.query + launches + 8 * (found_room(need.stretches) + 1)
-    return (need.groups * each + need.stretches + (1 << 16)) // 16 * 17
+    return (need.groups * each + 32 * MOST_PIECES + need.stretches + (1 << 16)) // 16 * 17
 
 
 _SCAN, _SIEVE = (WorkKind(WHAT, lambda need, columns: working_bytes(need)) for _ in range(2))
@@ -862,8 +892,8 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
     one = _OneDevice(targets, classes, by_parts, budget, check, done, count, longest)
     found = [keys for part in on_devices(one.found, parts, numbers_of_devices) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
-    if (keys[1:] < keys[:-1]).any():
-        keys.sort()
+    if (keys[1:] <= keys[:-1]).any():
+        keys = np.unique(keys)  # pieces of a target may be of several shares
     pairs, diagonals = np.divmod(keys, one.keys.span)
     numbers, places = np.divmod(pairs, max(1, len(targets)))
     return numbers, places, diagonals - longest

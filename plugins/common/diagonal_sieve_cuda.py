@@ -572,6 +572,10 @@ class Ranked(NamedTuple):
     first: int
     step: int
 
+    def whole(self) -> "Ranked":
+        """The same without pieces."""
+        return self._replace(pieces=Pieces(0, 0, *np.empty((2, 0), np.int64)))
+
     @property
     def works(self) -> int:
         count = len(self.order) - self.pieces.cut + len(self.pieces.begins)

@@ -49,8 +49,8 @@ from ..parts import ROOM, small_parts
 from .models import batch, random_model, random_target
 
 if SIMULATED:
-    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
-    diagonal_scan_cuda.SPREAD, diagonal_scan_cuda.WARPS = 4, 1
+    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
+    diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.LEAST_FOUND = 2, 2, 4
     pairs_cuda.PAIRS = 8
     warp_blocks.WIDTH = 32

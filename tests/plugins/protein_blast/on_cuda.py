@@ -52,7 +52,7 @@ from .segments import inputs
 from .stages import AMINO, POOLS, context_of, drawn
 
 if SIMULATED:
-    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
+    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     xdrop_cuda.THREADS = gapped_cuda.THREADS = 1
     ungapped_cuda.THREADS, hits_cuda.SORTING, hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS = 1, 4, 1, 1 << 10
@@ -84,6 +84,21 @@ def check_diagonals() -> None:
         assert len(expected)
         assert_same_records(expected, SegmentDiagonalsCuda().run(context, None))
         assert context.counters["pairs left out"] % 2 == 0  # as many by both
+
+
+def check_pieces() -> None:
+    """Long targets of short queries are scanned in pieces, and what lies in two of them is found once."""
+    generator = np.random.default_rng(43)
+    for length in (3, 11, 20) if SIMULATED else (3, 10, 20, 40, 60, 90, 300):
+        query = drawn(generator, length, AMINO)
+        targets = [related(generator, query, 5) for _ in range(4 if SIMULATED else 3000)]
+        targets += ["".join(targets[n::3]) for n in range(3)]
+        context = context_of([query], targets, 9 if SIMULATED else 14)
+        with (patch.object(diagonal_sieve_cuda, "_LEAST_STEP", 8), patch.object(
+                diagonal_scan_cuda, "pieces_of", wraps=diagonal_sieve_cuda.pieces_of) as asked):
+            found = SegmentDiagonalsCuda().run(context, None)
+        assert asked.called and len(found)
+        assert_same_records(SegmentDiagonals().run(context, None), found)
 
 
 @contextmanager
@@ -417,8 +432,8 @@ def check_random(residues: int, seed: int = 0) -> None:
     print(f"{done:,} residues of random targets, {seed} cases")
 
 
-CHECKS = {"diagonals": check_diagonals, "sieve": check_sieve, "limits": check_limits, "devices": check_devices,
-          "own-devices": check_own_devices,
+CHECKS = {"diagonals": check_diagonals, "pieces": check_pieces, "sieve": check_sieve, "limits": check_limits,
+          "devices": check_devices, "own-devices": check_own_devices,
           "ungapped": check_ungapped, "gapped": check_gapped, "coarse": check_coarse, "hits": check_hits,
           "automaton": check_automaton, "pipeline": check_pipeline, "parts": check_parts}
 

@@ -7,7 +7,7 @@ import pytest
 from tests.simulator import simulated
 
 
-@pytest.mark.parametrize("check", ["diagonals", "sieve", "limits", "devices", "own-devices", "ungapped",
+@pytest.mark.parametrize("check", ["diagonals", "pieces", "sieve", "limits", "devices", "own-devices", "ungapped",
                                    "gapped", "coarse", "hits",
                                    "automaton", "pipeline", "parts"])
 def test_in_the_simulator(check: str) -> None:
