@@ -12,7 +12,7 @@ from ..kernels.packed16 import SIMULATED
 
 if not SIMULATED:
     from llvmlite import ir
-    from numba.core.cgutils import create_struct_proxy
+    from numba.core.cgutils import create_struct_proxy, pack_array
     from numba.cuda.extending import intrinsic as _intrinsic
 
     intrinsic: Any = _intrinsic
@@ -31,7 +31,27 @@ if not SIMULATED:
 
         return types.int32(array, types.int64), build
 
+    @intrinsic
+    def four_read_only(typing_context, array, place):
+        """The same four times, from a place on that is a multiple of four, in one instruction."""
+
+        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            word, long = ir.IntType(32), ir.IntType(64)
+            begin = builder.ptrtoint(create_struct_proxy(signature.args[0])(context, builder, values[0]).data, long)
+            address = builder.add(begin, builder.mul(values[1], ir.Constant(long, 4)))
+            code = ir.InlineAsm(
+                ir.FunctionType(ir.LiteralStructType([word] * 4), [long]),
+                "{.reg .u64 t; cvta.to.global.u64 t, $4; ld.global.nc.v4.b32 {$0, $1, $2, $3}, [t];}",
+                "=r,=r,=r,=r,l")
+            read = builder.call(code, [address])
+            return pack_array(builder, [builder.extract_value(read, n) for n in range(4)])
+
+        return types.UniTuple(types.int32, 4)(array, types.int64), build
+
 else:
 
     def read_only(array, place):
         return array[place]
+
+    def four_read_only(array, place):
+        return tuple(array[place : place + 4])

@@ -10,8 +10,8 @@ a residue is the one that ended a diagonal step before, or a new one, plus the p
 
 is one instruction on the pipe of the multipliers for two cells (halves as floating-point numbers, whole ones up to
 2,048 exactly), and half an instruction on the pipe of the maxima says whether a step has any score worth noting. Scores
-stand in shared memory by residue. Residues are read four at a time. One shuffle a step hands the last position's score
-to the next lane.
+stand in shared memory by residue. Residues are read four or sixteen at a time. One shuffle a step hands the last
+position's score to the next lane.
 
 Short queries have a lane or two for a target. Long targets are taken in overlapping pieces, unless a query has several
 tiles: they would keep some warps at work when all others are done.
@@ -37,6 +37,7 @@ from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.one_hot import CODES
+from seqloom.core.cuda.read_only import four_read_only
 from seqloom.core.cuda.transfer import clear, to_host
 from seqloom.core.kernels.packed16 import (
     EXACT_HALVES,
@@ -99,6 +100,8 @@ ROW_COUNTS = (8, 16, 24)
 """Registers of a lane: multiples of four. Few, since each shape that a search needs is compiled, for some seconds."""
 _SHARED_WORDS = 48 * 1024 // 4
 """That the shared memory of a block has for scores."""
+_WIDE_LANES = 2
+"""So few lanes or fewer read sixteen residues at a time: each target is in a part of memory of its own."""
 _STEP_ROWS = 6
 """What a step costs beside its registers, in registers."""
 MOST_REGISTERS = 80
@@ -116,6 +119,8 @@ _FETCHED = 1 << 12
 """Of them, those that are fetched with their number."""
 _CLASSES = 128
 """Of targets, at most: so many costs of lengths there are."""
+_SAMPLED = 1 << 15
+"""Targets whose classes say, about, what share of the residues each has."""
 _MOST_SCORE = 4 * EXACT_HALVES
 """Of a cell, as it is kept."""
 WHAT = "the ungapped scan on the device"
@@ -190,8 +195,8 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, pieces, co
                 place = int32(ranked[int32(at - count + cut)])
                 begin = int64(begins[place])
                 length = int32(ends[place] - begin)
-            first = int64(begin >> int64(2))
-            head = int32(begin & int64(3))
+            first = int64(int64(begin >> int64(2)) & int64(-WORDS))
+            head = int32(begin - int64(4) * first)
         lowest = least
         below = limit
         if CLASSED:
@@ -215,17 +220,29 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, pieces, co
             h[k] = int32(0)
         last = int32(0)
         crossed = int32(0)
-        coming = int32(residues[uint64(first)])
+        if WORDS == 4:
+            coming0, coming1, coming2, coming3 = four_read_only(residues, first)
+            word0, word1, word2, word3 = coming0, coming1, coming2, coming3
+        else:
+            coming = int32(residues[uint64(first)])
         if TILED:
             coming_crossed = int64(crossing[uint64(border)])
         for step in range(int32(0), most):
-            word = coming
-            coming = int32(residues[uint64(first + int64(min(int32(step + int32(1)), last_word)))])
+            if WORDS == 4:
+                if int32(step & int32(3)) == int32(0):
+                    word0, word1, word2, word3 = coming0, coming1, coming2, coming3
+                    coming0, coming1, coming2, coming3 = four_read_only(
+                        residues, int64(first + int64(int32(min(int32(step + int32(4)), last_word)) & int32(-4))))
+                word = int32(word0)
+                word0, word1, word2 = word1, word2, word3
+            else:
+                word = coming
+                coming = int32(residues[uint64(first + int64(min(int32(step + int32(1)), last_word)))])
             if TILED:
                 entering = coming_crossed if step < words and first_row > int32(0) else int64(0)
                 leaving = int64(0)
                 coming_crossed = int64(crossing[uint64(border + int64(min(int32(step + int32(1)), last_word)))])
-            if step == int32(0) or step >= last_word:
+            if step < int32(WORDS) or step >= last_word:
                 padded = int32(PADS)
                 for j in unrolled(4):
                     if uint32(int32(step * int32(4) + int32(j)) - head) < uint32(length):
@@ -311,6 +328,7 @@ def tiling(length: int) -> Tiling:
 def _kernel(lanes: int, rows: int, tiled: bool, classed: bool, arithmetic: Arithmetic, warps: int) -> Any:
     special = specialise(
         scan_tile, {"maximum3": arithmetic.functions["maximum3"]}, arithmetic.name, LANES=lanes, ROWS=rows,
+        WORDS=4 if lanes <= _WIDE_LANES and not tiled else 1,
         SPREAD=spread(lanes), TABLE=Tiling(lanes, rows, 1).words, THREADS=32 * warps, TILED=tiled,
         CLASSED=classed, PADS=PAD * 0x01010101, KEEP=KEEP, TAKE=TAKE)
     return kept_kernel(max_registers=MOST_REGISTERS)(special)
@@ -483,7 +501,7 @@ class DeviceScan:
     def __init__(self, common: _Pass, volume: Volume, first: int, number: int) -> None:
         self._common, self._volume, self._before, self._number = common, volume, first * common.keys.span, number
         lengths = volume.target_order.lengths
-        self._targets, self._total = len(lengths), int(lengths.sum())
+        self._targets = len(lengths)
         self._classes = None if common.classes is None else common.classes[first : first + self._targets]
         self._residues = volume.residues.view(np.int32)
         self._arithmetic = packed_arithmetic()
@@ -520,7 +538,8 @@ class DeviceScan:
         clear(found, 1, stream)
         crossing = noted = found
         if max((shape.tiles for shape in tilings), default=0) > 1:
-            crossing = space.room(f"crossing {slot}", crossing_words(targets, self._total), np.int64)
+            crossing = space.room(f"crossing {slot}", crossing_words(targets, int(
+                self._volume.target_order.lengths.sum())), np.int64)
         if rings:
             noted = space.room(f"noted {slot}", noted_words(targets, common.need.positions), np.int64)
         if not self._arrived:
@@ -543,7 +562,7 @@ class DeviceScan:
     def _pieces(self) -> tuple[Pieces, Any]:
         """Of long targets; and these on the device."""
         order, space = self._volume.target_order, self._common.space
-        pieces, there = pieces_of(order.lengths, order.ranked, self._common.reach), order.begins
+        pieces, there = pieces_of(order, self._common.reach), order.begins
         if len(pieces.begins):
             name = f"pieces {self._number % 2}"
             space.prepare(name, 2 * MOST_PIECES, np.int64)
@@ -778,11 +797,16 @@ class _OneDevice:
         parts = len(self._plan([size]).parts)
         if not fills(size.residues + GAP * len(asked), -(-len(targets) // (parts * share[1]))):
             return []
-        shares = np.ones(1) if self.classes is None else np.bincount(
-            self.classes, targets.lengths, _CLASSES) / max(1, targets.total_residues)
+        shares = np.ones(1) if self.classes is None else self._shares(self.classes)
         members = [_Member(query, query.profile.sieve(query.cutoffs, shares[: len(query.cutoffs)])) for query in asked]
         # Alike go on a ring together.
         return sorted((m for m in members if m.sieve), key=lambda member: member.sieve.limit if member.sieve else 0)
+
+    def _shares(self, classes: np.ndarray) -> np.ndarray:
+        """f8[_CLASSES], of all residues, those of targets of each class: of some of the targets."""
+        step = max(1, len(classes) // _SAMPLED)
+        weights = np.bincount(classes[::step], self.targets.lengths[::step], _CLASSES)
+        return weights / max(1, weights.sum())
 
     def _plan(self, sizes: Sequence[_Size]) -> "_Plan":
         targets = self.targets

@@ -537,12 +537,9 @@ class Pieces(NamedTuple):
     owners: np.ndarray
 
 
-def pieces_of(lengths: np.ndarray, ranked: np.ndarray, reach: int) -> Pieces:
-    """Pieces of all targets that are much longer than ``reach``: whatever takes so many residues at most lies in one.
-
-    Args:
-        lengths, ranked: i8[k] and i4[k], as of ``TargetOrder``.
-    """
+def pieces_of(order: TargetOrder, reach: int) -> Pieces:
+    """Pieces of all targets that are much longer than ``reach``: whatever takes so many residues lies in one."""
+    lengths, ranked = order.lengths, order.ranked
     step, most = max(_LEAST_STEP, reach), len(lengths)
     while True:
         cut = bisect_left(range(most), True, key=lambda rank: lengths[ranked[rank]] <= step + reach)
@@ -553,8 +550,8 @@ def pieces_of(lengths: np.ndarray, ranked: np.ndarray, reach: int) -> Pieces:
         step, most = 2 * step, cut
     owners, firsts = np.repeat(owners, counts), np.repeat(np.cumsum(counts) - counts, counts)
     starts = np.minimum((np.arange(len(owners)) - firsts) * step, lengths[owners] - step - reach)
-    before = np.cumsum(lengths) - lengths if cut else lengths
-    return Pieces(cut, step + reach, before[owners] + starts, owners)
+    firsts = order.firsts[owners] if cut else owners
+    return Pieces(cut, step + reach, firsts + starts, owners)
 
 
 class Ranked(NamedTuple):

@@ -46,7 +46,7 @@ VOLUME_RESIDUES = 256_000_000
 _WHOLE, _PARTS_HELD, _OF_BUDGET = 4, 2, 0.9
 """Volumes of which so many find room stay whole. Of others a device has so many parts at a time, one at work and the
 next one; and these are so large that they take so much of the budget, with all that is needed beside them."""
-_WORD, _LEAST_RESIDUES = 8, 256
+_WORD, _LEAST_RESIDUES = 16, 256
 """Residues behind the last that may be read, and those that there is room for at least: whole words of residues."""
 _FILLING, _BESIDE = 3, 12
 """Stages that are at work on a device at a time: of those that fill it, enough that it has work while some are at work

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,11 @@ class TargetOrder:
         bounds = send("bounds", offsets)
         ranked = longest_first(lengths)
         return cls(numbers, lengths, ranked, send("ranked", ranked), bounds, bounds[1:], send)
+
+    @cached_property
+    def firsts(self) -> np.ndarray:
+        """i8[k], first residue of each where they lie one behind the other, as those of a volume."""
+        return np.asarray(np.cumsum(self.lengths) - self.lengths)
 
     def __len__(self) -> int:
         return len(self.numbers) + (len(self.pieces.begins) - self.pieces.cut if self.pieces else 0)

@@ -59,9 +59,10 @@ def test_low_cutoffs_and_long_queries_are_not_sieved() -> None:
 def test_whatever_is_within_reach_lies_in_a_piece_or_a_target(lengths: list[int], reach: int, least: int, most: int
                                                              ) -> None:
     sizes = np.array(lengths, np.int64)
-    ranked = np.append(np.argsort(-sizes, kind="stable"), 0).astype(np.int32)
+    ranked = np.argsort(-sizes, kind="stable")
     with mock.patch.multiple(sieve, _LEAST_STEP=least, MOST_PIECES=most):
-        pieces = sieve.pieces_of(sizes, ranked, reach)
+        pieces = sieve.pieces_of(sieve.TargetOrder.of(
+            np.arange(len(sizes)), sizes, sizes, lambda name, array: array), reach)
     assert len(pieces.begins) == len(pieces.owners) <= most
     assert sorted(set(pieces.owners.tolist())) == sorted(ranked[: pieces.cut].tolist())
     assert all(sizes[ranked[pieces.cut : len(sizes)]] <= pieces.length)
