@@ -8,7 +8,8 @@ are nearest to the paper's 127, 517 and 1,054 residues. The parts, with the pape
 
     bins        kernels of hit detection by number of bins (14)
     buffering   hit detection with the automaton near, with it in global memory, and by the table of words (17)
-    scores      ungapped extension with scores of the matrix and of a position-specific one, by query (15)
+    scores      ungapped extension with scores of the matrix, of a position-specific one that is near, and of one in
+                global memory, by query (15)
     extensions  the three ways to extend (16)
     occupancy   the share of a multiprocessor's warps that may run each kernel, by registers and shared memory (19c)
     speed       cuBLASTP's stages beside the coarse-grained ones, those of the processor, and what ``blastp`` does by
@@ -68,6 +69,11 @@ BATCH = 100
 WINDOWS = ("8", "16", "32")
 KERNELS = ("detection", "assembling", "sorting", "filtering", "ordering")
 """Of hit detection; the last one puts hits of all bins in one order."""
+MATRIX = "matrix"
+SOURCES: Mapping[str, Mapping[str, str]] = {
+    MATRIX: {"scores": "matrix"}, "pssm, near": {"scores": "pssm"},
+    "pssm, in global memory": {"scores": "pssm", "buffering": "off"}}
+"""Of scores, and the options by which extensions read them; what has no room near is in global memory all the same."""
 CRITICAL = "extend.ungapped"
 """The slot that ends the critical phases."""
 PHASES = {"index": "index", "seed": "hit detection", "sort": "sorting hits", CRITICAL: "ungapped extension",
@@ -340,27 +346,30 @@ def hits_of(bench: Bench, query: SequenceBatch) -> tuple[Context, Records]:
     return context, stage.run(replace(context, counters=Counter()), None)
 
 
-def divisions(bench: Bench, scores: str) -> Iterator[tuple[str, Any]]:
+def divisions(bench: Bench, options: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """The ways to extend, by name."""
     from seqloom.plugins.protein_blast.ungapped_cuda import DiagonalUngapped, HitUngapped, WindowUngapped
 
-    yield "by diagonal", DiagonalUngapped(DiagonalUngapped.Options(scores))
-    yield "by hit", HitUngapped(HitUngapped.Options(scores))
+    yield "by diagonal", DiagonalUngapped(DiagonalUngapped.Options(**options))
+    yield "by hit", HitUngapped(HitUngapped.Options(**options))
     for size in ("4",) if bench.tiny else WINDOWS:
-        yield f"by windows of {size}", WindowUngapped(WindowUngapped.Options(scores, size))
+        yield f"by windows of {size}", WindowUngapped(WindowUngapped.Options(window_size=size, **options))
 
 
 def by_extension(bench: Bench, part: str = "extensions") -> Iterator[Row]:
-    """Figure 16, or, of both sources of scores, 15."""
+    """Figure 16, or, of all sources of scores, 15."""
+    from seqloom.plugins.protein_blast.ungapped_cuda import Scores
+
     for query in bench.queries:
         context, hits = hits_of(bench, query)
         expected: list[dict[str, Any]] | None = None
-        for scores in ("matrix", "pssm") if part == "scores" else ("matrix",):
-            for what, stage in divisions(bench, scores):
+        for source, options in SOURCES.items() if part == "scores" else ((MATRIX, SOURCES[MATRIX]),):
+            for what, stage in divisions(bench, options):
                 seconds, segments = extension(bench, context, hits, stage)
                 expected = segments.rows() if expected is None else expected
-                note = f"{len(hits):,} hits, {len(segments):,} segments"
-                yield bench.row(part, query, f"{what}, {scores}" if part == "scores" else what, query.total_residues,
+                note = (f"{len(hits):,} hits, {len(segments):,} segments, "
+                        f"{Scores.of(context, stage).shared:,} bytes of a block")
+                yield bench.row(part, query, f"{what}, {source}" if part == "scores" else what, query.total_residues,
                                 seconds, note if segments.rows() == expected else f"DIFFERENT: {note}")
 
 
@@ -400,21 +409,24 @@ def occupancy(bench: Bench) -> Iterator[Row]:
 
     query = bench.queries[len(bench.queries) // 2]
     context, hits = hits_of(bench, query)
-    for _, stage in divisions(bench, "matrix"):
+    for _, stage in divisions(bench, SOURCES[MATRIX]):
         extension(bench, context, hits, stage)
-    coarse_cuda.CoarseUngapped().run(replace(context, counters=Counter()), None)
+    coarse = coarse_cuda.CoarseUngapped(coarse_cuda.CoarseOptions(**SOURCES[MATRIX]))
+    coarse.run(replace(context, counters=Counter()), None)
     automaton = dfa_cuda.Automaton(context.index(dfa_cuda.KIND), bench.usual_bins, True)
-    buffers, table = automaton.buffers, len(ungapped_cuda.table_of(context, False)[0])
+    buffers, scores = automaton.buffers, ungapped_cuda.Scores.of(context, coarse)
     warps = cuda.get_current_device().MAX_THREADS_PER_MULTIPROCESSOR // 32
     kernels = {"hit detection": (dfa_cuda.detect_kernel(bench.usual_bins, buffers.level, automaton.states),
                                  32 * buffers.warps, buffers.nbytes),
-               "coarse-grained": (coarse_cuda.targets_kernel(table, True, coarse_cuda.MOST_COUNTED),
-                                  coarse_cuda.THREADS, 0)}
+               "coarse-grained": (coarse_cuda.targets_kernel(scores.near, scores.positions, True,
+                                                             coarse_cuda.MOST_COUNTED),
+                                  scores.threads(coarse_cuda.THREADS, coarse_cuda.BLOCKS), scores.shared)}
     # As the stages ask for them: these are the kernels that have run.
-    extend = ungapped_cuda.extend_kernel
-    forms = {"by diagonal": extend(table), "by hit": extend(table, alone=True),
-             **{f"by windows of {size}": extend(table, int(size)) for size in WINDOWS}}
-    kernels |= {what: (made, ungapped_cuda.THREADS, 0) for what, made in forms.items()}
+    extend = partial(ungapped_cuda.extend_kernel, scores.near, scores.positions)
+    forms = {"by diagonal": extend(1), "by hit": extend(1, alone=True),
+             **{f"by windows of {size}": extend(int(size)) for size in WINDOWS}}
+    threads_of_a_block = scores.threads(ungapped_cuda.THREADS, ungapped_cuda.BLOCKS)
+    kernels |= {what: (made, threads_of_a_block, scores.shared) for what, made in forms.items()}
     for what, (made, threads, nbytes) in kernels.items():
         for compiled in made.overloads.values():
             blocks = cuda.current_context().get_active_blocks_per_multiprocessor(
@@ -506,7 +518,7 @@ def small_for_the_simulator() -> None:
 
     diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
-    xdrop_cuda.THREADS = gapped_cuda.THREADS = ungapped_cuda.THREADS = 1
+    xdrop_cuda.THREADS = gapped_cuda.THREADS = ungapped_cuda.THREADS = ungapped_cuda.MOST_THREADS = 1
     hits_cuda.SORTING, hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS = 4, 1, 1 << 10
     radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD = 5, 2
 
@@ -578,9 +590,17 @@ def draw_part(folder: Path, name: str, part: str, database: str, rows: list[Row]
                                               if row.what == rows[0].what or float(row.place) == longest]
         save_chart(folder / f"{name}.svg", f"Strong scaling on the CPU, {database}", "threads", "times as fast as one",
                    series)
+    elif part == "scores":
+        # A chart for each way to extend: its name goes up to the first comma.
+        for way in dict.fromkeys(row.what.split(", ")[0] for row in rows):
+            chosen = [replace(row, what=row.what.removeprefix(f"{way}, ")) for row in rows
+                      if row.what.startswith(f"{way}, ")]
+            save_chart(folder / f"{name}_{way.replace(' ', '_')}.svg",
+                       f"Extension {way}, by source of scores, {database}", ACROSS, MS,
+                       lines(chosen, lambda row: row.query))
     else:
         title = {"buffering": "Hit detection with the automaton near and not",
-                 "scores": "Extension by source of scores", "extensions": "Three ways to extend"}[part]
+                 "extensions": "Three ways to extend"}[part]
         save_chart(folder / f"{name}.svg", f"{title}, {database}", ACROSS, MS, lines(rows, lambda row: row.query))
 
 

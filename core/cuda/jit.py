@@ -29,8 +29,16 @@ holds it may call what does so, too."""
 
 _ALWAYS_SHARED, _MOST_SHARED = 48 << 10, 227 << 10
 """Bytes of shared memory that a block of any kernel may have, and one that asks for it (compute capability 9.0)."""
+_FOR_TWO = 112 << 10
+"""Such bytes with which a multiprocessor still has two blocks (compute capability 9.0)."""
 _asked = set[tuple[int, int]]()
 """Kernels that have asked, by identity and device."""
+
+
+def shared_room() -> int:
+    """Bytes of shared memory that a block may fill with tables: two of a multiprocessor can; of older devices 48 KB."""
+    newer = SIMULATED or cuda.get_current_device().compute_capability >= (9, 0)
+    return _FOR_TWO if newer else _ALWAYS_SHARED
 
 
 def launch(made: Any, where: tuple[int, int, Any, int], arguments: tuple[Any, ...]) -> None:

@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import cuda as _cuda
-from numba import int32, int64
+from numba import int16, int32, int64
 from seqloom.core.backends import with_capacity
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
+from seqloom.core.cuda.jit import launch, launching
 from seqloom.core.cuda.transfer import clear
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.kernels.unroll import specialise
@@ -37,16 +37,18 @@ from seqloom.plugins.protein_blast.dfa_reference import KIND
 from seqloom.plugins.protein_blast.ungapped_cuda import (
     RESIDUES,
     SEGMENT,
-    left_alone,
-    right_alone,
+    SHORT,
+    Scores,
+    bring,
+    score_functions,
+    scores_footprint,
     segments_of,
-    table_of,
 )
-from seqloom.plugins.protein_blast.ungapped_reference import PSSM_BYTES, TwoHitUngapped, UngappedOptions
+from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped, UngappedOptions
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
-THREADS = 1 if SIMULATED else 64
-"""Of a block."""
+THREADS, BLOCKS = 1 if SIMULATED else 64, 16
+"""As of ``ungapped_cuda``."""
 THREADS_PER_PROCESSOR = 2 if SIMULATED else 1024
 DIAGONALS = 1 << 28
 """Places of diagonals of all threads, usually."""
@@ -58,10 +60,9 @@ MOST_COUNTED = 1 << 29
 """Up to which positions go on counting from target to target."""
 
 
-@cuda.jit(device=True)
 def extend_one(scores, rows, residues, query_begin, query_end, target_begin, target_end, query, target, size, window,
                reached, x_drop):
-    """The extension of a hit, by the rules of ``ungapped_reference``: score, starts in both, length, stop.
+    """Template: the extension of a hit, by the rules of ``ungapped_reference``: score, starts in both, length, stop.
 
     query, target: positions of the hit. reached: position behind the word of the first of two hits.
     """
@@ -72,8 +73,7 @@ def extend_one(scores, rows, residues, query_begin, query_end, target_begin, tar
     best_begin = int32(0)
     end = int32(size + 1)
     for n in range(size):
-        total = int32(total + scores[int64(rows[query_begin + query + n]) * RESIDUES
-                                     + residues[target_begin + target + n]])
+        total = int32(total + score_at(scores, rows, residues, query_begin + query + n, target_begin + target + n))
         if total > best:
             best = total
             ahead = int32(n + 1)
@@ -89,16 +89,16 @@ def extend_one(scores, rows, residues, query_begin, query_end, target_begin, tar
         from_left = int64(best_begin)
         from_right = int64(end)
         score = best
-    score, left = left_alone(scores, rows, residues, query_begin + query + from_left - 1,
-                             target_begin + target + from_left - 1, int32(min(query, target) + from_left), x_drop,
-                             score, int32(0), int32(0))
+    score, left = extend_left(scores, rows, residues, query_begin + query + from_left - 1,
+                              target_begin + target + from_left - 1, int32(min(query, target) + from_left), x_drop,
+                              score, int32(0), int32(0))
     right = int32(0)
     stop = int64(-1)
     if window == 0 or int64(left) >= target + from_left - reached:
         most = min(query_end - query_begin - query - from_right, target_end - target_begin - target - from_right)
-        score, right, stopped = right_alone(scores, rows, residues, query_begin + query + from_right,
-                                            target_begin + target + from_right, int32(max(most, int64(0))), x_drop,
-                                            score, int32(0), int32(0))
+        score, right, stopped = extend_right(scores, rows, residues, query_begin + query + from_right,
+                                             target_begin + target + from_right, int32(max(most, int64(0))), x_drop,
+                                             score, int32(0), int32(0))
         stop = target + from_right + int64(stopped)
         if window == 0 and most <= 0:
             stop = target + from_right + most  # behind the end, which may be less than none
@@ -126,7 +126,7 @@ def extend_targets(residues, bounds, ranked, count, size, states, words, overflo
         residues, bounds, ranked: u1, i8 and i4 of the volume; targets are taken in the order of ``ranked``.
         size, states, words, overflow, query_of, position_of: of the automaton.
         query_bounds: i8, where each query begins.
-        rows, table: i4, row of scores of each residue of the queries, and scores by row and residue.
+        rows, table: as of ``Scores``.
         window, x_drops, cutoffs: of two hits; i4, of each query.
         diagonal_begins: i4[queries + 1], where places of diagonals of each query begin among those of a thread, a power
             of two of each, ``diagonals`` of all queries.
@@ -134,11 +134,9 @@ def extend_targets(residues, bounds, ranked, count, size, states, words, overflo
             extension.
         found: i4[room · SEGMENT]; counts: i8[3], zeros: targets taken, segments found, extensions made.
     """
-    if SHARED:
-        scores = cuda.shared.array(SHARED, int32)
-        for n in range(int32(cuda.threadIdx.x), int32(SHARED), int32(cuda.blockDim.x)):
-            scores[n] = table[n]
-        cuda.syncthreads()
+    if NEAR:
+        scores = cuda.shared.array(0, int16)
+        bring(scores, table)
     else:
         scores = table
     own = cuda.local.array(NUMBERS, int32)
@@ -229,9 +227,11 @@ def extend_targets(residues, bounds, ranked, count, size, states, words, overflo
 
 
 @cache
-def targets_kernel(shared: int, queue: bool, most: int) -> Any:
-    return kept_kernel()(specialise(extend_targets, SHARED=shared, QUEUE=queue, OWN=OWN_SEGMENTS,
-                                    NUMBERS=OWN_SEGMENTS * SEGMENT, MOST=most))
+def targets_kernel(near: bool, positions: bool, queue: bool, most: int) -> Any:
+    label = f"by position {positions}"
+    extension = cuda.jit(device=True)(specialise(extend_one, score_functions(positions), label))
+    return kept_kernel()(specialise(extend_targets, {"extend_one": extension}, label, NEAR=near, QUEUE=queue,
+                                    OWN=OWN_SEGMENTS, NUMBERS=OWN_SEGMENTS * SEGMENT, MOST=most))
 
 
 @dataclass(frozen=True)
@@ -247,20 +247,21 @@ class Places(NamedTuple):
 
     Attributes:
         begins: i4[queries + 1], where those of each query begin.
-        threads: how many threads have some.
+        threads: how many threads have some, in blocks of ``block``.
     """
 
     begins: np.ndarray
     threads: int
+    block: int
 
     @classmethod
-    def of(cls, lengths: np.ndarray, window: int, size: int, targets: int) -> "Places":
+    def of(cls, lengths: np.ndarray, window: int, size: int, targets: int, block: int) -> "Places":
         """For queries of these lengths, and so many targets at most."""
         begins = np.zeros(len(lengths) + 1, np.int32)
         np.cumsum([1 << int(length + window + 2 * size).bit_length() for length in lengths.tolist()], out=begins[1:])
         processors = 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
         threads = min(processors * THREADS_PER_PROCESSOR, DIAGONALS // max(1, int(begins[-1])), targets)
-        return cls(begins, max(THREADS, threads // THREADS * THREADS))
+        return cls(begins, max(block, threads // block * block), block)
 
     @property
     def diagonals(self) -> int:
@@ -277,6 +278,7 @@ class CoarseUngapped(TwoHitUngapped):
     name: ClassVar[str] = "coarse-ungapped"
     backend: ClassVar[str] = "cuda"
     records_on: ClassVar[str] = "host"
+    pssm_up_to: ClassVar[int] = SHORT
     takes = (None,)  # type: ignore[assignment]
     takes_order = ()  # type: ignore[assignment]
     reads = (KIND,)
@@ -284,33 +286,34 @@ class CoarseUngapped(TwoHitUngapped):
     options: CoarseOptions
 
     def footprint(self, shape: Shape) -> Footprint:
+        # Larger blocks are those of few residues, whose places are within the first of these two.
         places = max(DIAGONALS, THREADS * (4 * shape.query_residues + 256 * shape.queries))
-        return Footprint(device=4 * places + (PSSM_BYTES + 64 * 60) * shape.query_residues + 4 * RESIDUES**4
+        scores = scores_footprint(self, shape)
+        return Footprint(host=scores, device=4 * places + scores + 64 * 60 * shape.query_residues + 4 * RESIDUES**4
                          + brought_whole(shape))
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
         queries, targets, scoring, index = context.queries, context.targets, context.scoring, context.index(KIND)
         size, window = index.parameters["word_size"], context.options.window()
-        places = Places.of(queries.lengths, window, size, len(targets))
-        pssm = self.options.scores == "pssm"
-        table, rows = table_of(context, pssm)
+        scores = Scores.of(context, self)
+        places = Places.of(queries.lengths, window, size, len(targets), scores.threads(THREADS, BLOCKS))
         memory, budget = device_memory(), context.device_memory
-        room = (4 * places.diagonals * places.threads + table.nbytes
+        room = (4 * places.diagonals * places.threads + scores.nbytes
                 + sum(array.nbytes for array in index.arrays.values()))
         with (memory.volume(targets, budget) as volume,
               memory.working_space(room, budget, "hits and extensions on the device")):
             volume.arrived([0])
             automaton = Automaton(index, 0, False)
             sent = [cuda.to_device(array) for array in (
-                queries.offsets, rows, table, scoring.x_drop_ungapped.astype(np.int32),
+                queries.offsets, scores.rows, scores.table, scoring.x_drop_ungapped.astype(np.int32),
                 np.minimum(scoring.trigger, scoring.cutoff).astype(np.int32), places.begins)]
             lasts = cuda.device_array(places.diagonals * places.threads, np.int32)
 
             def attempt(room: int) -> tuple[int, tuple[np.ndarray, int]]:
                 found, counts = cuda.device_array(SEGMENT * room, np.int32), cuda.to_device(np.zeros(3, np.int64))
                 clear(lasts, len(lasts), 0)
-                self.launch(volume, len(targets), automaton, sent, window, 0 if pssm else len(table), places, lasts,
+                self.launch(volume, len(targets), automaton, sent, window, scores, places, lasts,
                             found, counts, room)
                 _, kept, extensions = counts.copy_to_host().tolist()
                 rows_ = found[: SEGMENT * min(kept, room)].copy_to_host() if kept else np.empty(0, np.int32)
@@ -321,13 +324,13 @@ class CoarseUngapped(TwoHitUngapped):
         context.advance()
         return segments_of(context, segments)
 
-    def launch(self, volume: Volume, targets: int, automaton: Automaton, sent: list[Any], window: int, shared: int,
+    def launch(self, volume: Volume, targets: int, automaton: Automaton, sent: list[Any], window: int, scores: Scores,
                places: Places, lasts: Any, found: Any, counts: Any, room: int) -> None:
         """Queue the kernel."""
-        made = targets_kernel(shared, self.options.shares == "queue", MOST_COUNTED)
+        made = targets_kernel(scores.near, scores.positions, self.options.shares == "queue", MOST_COUNTED)
         order = volume.target_order
         with launching:
-            made[places.threads // THREADS, THREADS](
+            launch(made, (places.threads // places.block, places.block, 0, scores.shared), (
                 volume.residues, order.begins, order.ranked_there, np.int64(targets), *automaton.arrays,
                 automaton.query, automaton.position, *sent[:3], np.int64(window), *sent[3:], np.int64(places.diagonals),
-                lasts, found, counts, np.int64(room))
+                lasts, found, counts, np.int64(room)))

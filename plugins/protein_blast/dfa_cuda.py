@@ -19,7 +19,7 @@ from numba import int32, int64
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launch, launching
+from seqloom.core.cuda.jit import launch, launching, shared_room
 from seqloom.core.cuda.read_only import read_only
 from seqloom.core.index import Index
 from seqloom.core.kernels.packed16 import SIMULATED, from_lane
@@ -37,9 +37,6 @@ from seqloom.plugins.protein_blast.words import RESIDUES, hits_footprint
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 WARPS = 1 if SIMULATED else 8
 """Of a block, which share what is in shared memory, at most."""
-MOST_SHARED, MOST_SHARED_BEFORE = 112 << 10, 48 << 10
-"""Bytes of shared memory of a block: two blocks of a multiprocessor have so much, and those of devices older than
-compute capability 9.0."""
 COUNTERS = 32 << 10
 """Bytes for the counters of bins of a block, if it isn't one warp's that take more."""
 GROUP_HITS = 1 << 25
@@ -221,8 +218,7 @@ class Buffers(NamedTuple):
     @classmethod
     def of(cls, states: int, words: int, bins: int, buffering: bool) -> "Buffers":
         """For an automaton of so many states and words and so many bins of a warp: as much as there is room for."""
-        room = MOST_SHARED if SIMULATED or cuda.get_current_device().compute_capability >= (9, 0) else (
-            MOST_SHARED_BEFORE)
+        room = shared_room()
         warps = max(1, min(WARPS, COUNTERS // (4 * max(1, bins))))
         for level, counters in ((ROWS, states + words), (ROW_BEGINS, states), (NONE, 0)):
             nbytes = 4 * (counters + warps * bins)

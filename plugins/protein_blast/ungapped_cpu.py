@@ -135,13 +135,14 @@ def _extend(matrix, query_residues, query_offsets, residues, target_offsets, bou
 class TwoHitUngappedCpu(TwoHitUngapped):
     __doc__ = TwoHitUngapped.__doc__
     backend = "cpu"
+    pssm_bytes = 128  # 28 numbers of four bytes, and the row's
 
     def run(self, context: Context, records: Records) -> Seeds:
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
         scoring, queries, targets = context.scoring, context.queries, context.targets
         cutoffs = np.minimum(scoring.trigger, scoring.cutoff)
         matrix, query_residues, window = scoring.matrix, read_as_query(queries.searched()), context.options.window()
-        if self.options.scores == "pssm":
+        if self.by_position(queries.total_residues):
             matrix, query_residues = matrix[query_residues], np.arange(len(query_residues))
         bounds = group_starts(records.query, records.target)
         numbers, places = queries.locate(records.query[bounds[:-1]]), targets.locate(records.target[bounds[:-1]])

@@ -1,4 +1,5 @@
-# ruff: noqa: F821, SIM102  (names in capitals in the kernel template are constants, which ``specialise`` fills in)
+# ruff: noqa: F821, SIM102  (names in capitals in the kernel templates are constants, and ``score_at`` and others are
+# functions, which ``specialise`` fills in)
 # mypy: disable-error-code="name-defined"
 """Ungapped extension of two hits on CUDA devices, by three divisions of the work (cuBLASTP section 3.4).
 
@@ -11,6 +12,10 @@ scores, the best so far, and where it has dropped too far.
 The rules are BLAST's, as in ``ungapped_reference``: they say which of two hits is the first, and that the second is
 extended to the right only if it has reached the first. So whether an extension counts depends on those before it on the
 diagonal, but not what it would give: left and right extensions of a hit are the same whatever its first hit is.
+
+Scores are those of a matrix, by the residues of both, or of a position-specific one (section 3.5): that takes a load
+less for each score, and 64 bytes for each residue of the queries, 48 KB for 768. Either is in shared memory as long as
+there is room for it, and else in global memory.
 """
 
 from collections.abc import Callable
@@ -19,12 +24,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import cuda as _cuda
-from numba import int32, int64
+from numba import int16, int32, int64
 from seqloom.core.backends import with_capacity
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
+from seqloom.core.cuda.jit import launch, launching, shared_room
 from seqloom.core.kernels.packed16 import from_group
 from seqloom.core.kernels.unroll import specialise
 from seqloom.core.options import option
@@ -33,13 +38,21 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.resident_cuda import device_memory
 from seqloom.plugins.common.resident_index_cuda import brought_whole
 from seqloom.plugins.protein_blast.scoring import read_as_query
-from seqloom.plugins.protein_blast.ungapped_reference import PSSM_BYTES, TwoHitUngapped, UngappedOptions
+from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped, UngappedOptions
 from seqloom.plugins.protein_blast.words import hits_footprint
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 RESIDUES = 32
 """Columns of a table of scores."""
-THREADS = 128
+THREADS, BLOCKS = 128, 8
+"""Of a block, usually, and blocks with that many for which a multiprocessor shall have room."""
+MOST_THREADS = 256
+"""Of a block: whatever registers a kernel takes, there are enough of them."""
+RESERVED, SHARED_OF_PROCESSOR = 1 << 10, 228 << 10
+"""Bytes of shared memory that a block takes beside its own, and of a multiprocessor (compute capability 9.0)."""
+SHORT = 256
+"""Residues of queries for which a position-specific matrix is taken for quicker: between 127, where cuBLASTP found it
+so, and 517, where it didn't (its figure 15); it takes 16 KB of a block, so that no fewer threads run."""
 SEGMENT = 6
 """Numbers of a segment: query and target by place, score, starts in both, length."""
 PARTS = 6
@@ -49,12 +62,31 @@ BYTES_PER_HIT = 4 * (4 + 1 + PARTS + SEGMENT) + 8
 
 
 @cuda.jit(device=True)
+def by_residue(scores, rows, residues, query, target):
+    """Score of places in queries and targets, from a table with a row for each residue."""
+    return scores[int64(rows[query]) * RESIDUES + residues[target]]
+
+
+@cuda.jit(device=True)
+def by_position(scores, rows, residues, query, target):
+    """As ``by_residue``, from a table with a row for each place in the queries, which need not be looked at."""
+    return scores[query * RESIDUES + residues[target]]
+
+
+@cuda.jit(device=True)
+def bring(shared, table):
+    """Copy a table to shared memory, by all threads of a block."""
+    for n in range(int32(cuda.threadIdx.x), int32(len(table)), int32(cuda.blockDim.x)):
+        shared[n] = table[n]
+    cuda.syncthreads()
+
+
 def left_alone(scores, rows, residues, query, target, room, x_drop, score, lane, first_lane):
     """Leftwards from places in queries and targets, over ``room`` residues at most: best score and its length."""
     best = score
     length = int32(0)
     for taken in range(room):
-        score = int32(score + scores[rows[query - taken] * RESIDUES + residues[target - taken]])
+        score = int32(score + score_at(scores, rows, residues, query - taken, target - taken))
         if score > best:
             best = score
             length = int32(taken + 1)
@@ -63,13 +95,12 @@ def left_alone(scores, rows, residues, query, target, room, x_drop, score, lane,
     return best, length
 
 
-@cuda.jit(device=True)
 def right_alone(scores, rows, residues, query, target, room, x_drop, score, lane, first_lane):
     """Rightwards: best score, its length, and how many residues on it stopped."""
     best = score
     length = int32(0)
     for taken in range(room):
-        score = int32(score + scores[rows[query + taken] * RESIDUES + residues[target + taken]])
+        score = int32(score + score_at(scores, rows, residues, query + taken, target + taken))
         if score > best:
             best = score
             length = int32(taken + 1)
@@ -91,7 +122,7 @@ def in_window(scores, rows, residues, query, target, step, room, x_drop, score, 
         taken = int32(done + lane)
         value = int32(0)
         if taken < room:
-            value = int32(scores[rows[query + taken * step] * RESIDUES + residues[target + taken * step]])
+            value = int32(score_at(scores, rows, residues, query + taken * step, target + taken * step))
         distance = int32(1)
         while distance < int32(WINDOW):
             other = from_group(value, first_lane + max(lane - distance, int32(0)), WINDOW)
@@ -181,19 +212,16 @@ def extend(heads, items, query_of, target_of, query_from, target_from, queries, 
         query_of, target_of, query_from, target_from: hits, by global numbers of queries and targets.
         queries, query_bounds, targets, target_bounds: global numbers in the batch and volume, and where each begins.
         residues: u1, those of the volume.
-        rows: u1 or i4, row of ``table`` of each residue of the queries.
-        table: i4[rows · RESIDUES], scores.
+        rows, table: as of ``Scores``.
         size, window: of words and of the stretch in which the second of two hits has to be.
         x_drops, cutoffs: i4 of each query.
         parts: i4[hits · PARTS], extensions of each hit (ALONE: filled; STORED: read).
         found, counts, room: i4[room · SEGMENT]; ``counts[1]`` segments are found, ``counts[2]`` extensions made.
     """
     thread = int32(cuda.threadIdx.x)
-    if SHARED:
-        scores = cuda.shared.array(SHARED, int32)
-        for n in range(thread, int32(SHARED), int32(cuda.blockDim.x)):
-            scores[n] = table[n]
-        cuda.syncthreads()
+    if NEAR:
+        scores = cuda.shared.array(0, int16)
+        bring(scores, table)
     else:
         scores = table
     lane = int32(thread & int32(WINDOW - 1))
@@ -248,8 +276,8 @@ def extend(heads, items, query_of, target_of, query_from, target_from, queries, 
                 best_begin = int32(0)
                 end = int32(size + 1)
                 for n in range(size):
-                    total = int32(total + scores[rows[query_begin + query + n] * RESIDUES
-                                                 + residues[target_begin + target + n]])
+                    total = int32(total + score_at(scores, rows, residues, query_begin + query + n,
+                                                 target_begin + target + n))
                     if total > best:
                         best = total
                         ahead = int32(n + 1)
@@ -336,28 +364,78 @@ def heads_kernel() -> Any:
     return kept_kernel()(find_heads)
 
 
+class Scores(NamedTuple):
+    """Scores of a batch of queries, and where kernels read them.
+
+    Attributes:
+        table: i2[rows · RESIDUES], by row and residue of the target; all matrices have scores of two bytes.
+        rows: i4, row of each residue of the queries; one that isn't read where each place has a row.
+        positions: whether each place has a row, in place of each residue.
+        near: whether blocks have the table in shared memory.
+    """
+
+    table: np.ndarray
+    rows: np.ndarray
+    positions: bool
+    near: bool
+
+    @classmethod
+    def of(cls, context: Context, stage: TwoHitUngapped) -> "Scores":
+        """For the queries of a context, by the options of a stage; near where that is wanted and there is room."""
+        residues, matrix = read_as_query(context.queries.searched()), context.scoring.matrix
+        positions, buffering = stage.by_position(len(residues)), stage.options.buffering == "on"
+        table = np.zeros((len(matrix), RESIDUES), np.int16)
+        table[:, : matrix.shape[1]] = matrix
+        rows = np.zeros(1 if positions else max(1, len(residues)), np.int32)
+        if positions:
+            table = table[residues] if len(residues) else table[:1]
+        else:
+            rows[: len(residues)] = residues
+        return cls(table.reshape(-1), rows, positions, buffering and table.nbytes <= shared_room())
+
+    @property
+    def nbytes(self) -> int:
+        return self.table.nbytes + self.rows.nbytes
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory of a block."""
+        return self.table.nbytes * self.near
+
+    def threads(self, least: int, blocks: int) -> int:
+        """Threads of a block: ``least`` if so many blocks have room on a multiprocessor, or more that share a table."""
+        while least < MOST_THREADS and (self.shared + RESERVED) * blocks > SHARED_OF_PROCESSOR:
+            least, blocks = 2 * least, blocks // 2
+        return least
+
+
+def scores_footprint(stage: TwoHitUngapped, shape: Shape) -> int:
+    """Bytes of the scores of a unit's queries, on the host as on the device."""
+    each = 2 * RESIDUES if stage.by_position(shape.query_residues) else 4
+    return each * shape.query_residues + 2 * RESIDUES**2
+
+
 @cache
-def extend_kernel(shared: int, window: int = 1, alone: bool = False, stored: bool = False) -> Any:
+def score_functions(positions: bool, window: int = 1) -> dict[str, Any]:
+    """The device functions that kernels of extensions by ``window`` threads are made with."""
+    score_at, label = by_position if positions else by_residue, f"by position {positions}, window {window}"
+    if window == 1:
+        functions: dict[str, Any] = {"score_at": score_at}
+        templates: tuple[Callable[..., Any], ...] = left_alone, right_alone
+    else:
+        functions = {"in_window": cuda.jit(device=True)(specialise(in_window, {"score_at": score_at}, label,
+                                                                   WINDOW=window))}
+        templates = left_in_window, right_in_window
+    left, right = (cuda.jit(device=True)(specialise(template, functions, label)) for template in templates)
+    return {"score_at": score_at, "extend_left": left, "extend_right": right}
+
+
+@cache
+def extend_kernel(near: bool, positions: bool, window: int = 1, alone: bool = False, stored: bool = False) -> Any:
     """The kernel in one of its forms; ``window`` threads a diagonal."""
-    functions: dict[str, Callable[..., Any]] = {"extend_left": left_alone, "extend_right": right_alone}
-    if window > 1:
-        inner = cuda.jit(device=True)(specialise(in_window, WINDOW=window))
-        functions = {"extend_left": cuda.jit(device=True)(specialise(left_in_window, {"in_window": inner},
-                                                                     f"window {window}")),
-                     "extend_right": cuda.jit(device=True)(specialise(right_in_window, {"in_window": inner},
-                                                                      f"window {window}"))}
-    special = specialise(extend, functions, f"window {window}", SHARED=shared, WINDOW=window, ALONE=alone,
-                         STORED=stored)
-    return kept_kernel()(special)
-
-
-def table_of(context: Context, pssm: bool) -> tuple[np.ndarray, np.ndarray]:
-    """i4 scores by row and residue, and the row of each residue of the queries: its own, or one for each position."""
-    scoring, residues = context.scoring, read_as_query(context.queries.searched())
-    chosen = scoring.matrix[residues] if pssm else scoring.matrix
-    table = np.zeros((max(1, len(chosen)), RESIDUES), np.int32)
-    table[: len(chosen), : chosen.shape[1]] = chosen
-    return table.reshape(-1), np.arange(len(residues), dtype=np.int32) if pssm else residues.astype(np.int32)
+    return kept_kernel()(specialise(extend, score_functions(positions, window),
+                                    f"by position {positions}, window {window}", NEAR=near, WINDOW=window, ALONE=alone,
+                                    STORED=stored))
 
 
 class DiagonalUngapped(TwoHitUngapped):
@@ -365,22 +443,24 @@ class DiagonalUngapped(TwoHitUngapped):
 
     name: ClassVar[str] = "diagonal-ungapped"
     backend: ClassVar[str] = "cuda"
+    pssm_up_to: ClassVar[int] = SHORT
 
     def footprint(self, shape: Shape) -> Footprint:
-        hits = hits_footprint(shape)
-        return Footprint(host=hits.host,
-                         device=hits.host + PSSM_BYTES * shape.query_residues + (1 << 20) + brought_whole(shape))
+        hits, scores = hits_footprint(shape), scores_footprint(self, shape)
+        return Footprint(host=hits.host + scores, device=hits.host + scores + (1 << 20) + brought_whole(shape))
 
-    def launch(self, count: int, items: int, shared: int, arguments: list[Any], parts: Any) -> None:
+    def launch(self, count: int, items: int, scores: Scores, arguments: list[Any], parts: Any) -> None:
         """Queue kernels for ``count`` hits on ``items`` diagonals."""
-        self.start(extend_kernel(shared), items, 1, arguments, parts)
+        self.start(items, scores, arguments, parts)
 
-    def start(self, made: Any, items: int, window: int, arguments: list[Any], parts: Any) -> None:
-        """Start a kernel with a window of threads for each item."""
-        threads = max(window, THREADS)
+    def start(self, items: int, scores: Scores, arguments: list[Any], parts: Any, window: int = 1,
+              **form: bool) -> None:
+        """Start a kernel of a form with a window of threads for each item."""
+        threads = max(window, scores.threads(THREADS, BLOCKS))
         with launching:
-            made[max(1, -(-items * window // threads)), threads](
-                arguments[0], np.int64(items), *arguments[1:16], parts, *arguments[16:])
+            launch(extend_kernel(scores.near, scores.positions, window, **form),
+                   (max(1, -(-items * window // threads)), threads, 0, scores.shared),
+                   (arguments[0], np.int64(items), *arguments[1:16], parts, *arguments[16:]))
 
     def run(self, context: Context, records: Records) -> Seeds:
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
@@ -388,11 +468,10 @@ class DiagonalUngapped(TwoHitUngapped):
         count = len(records)
         if not count:
             return segments_of(context, np.empty((0, SEGMENT), np.int32))
-        pssm = self.options.scores == "pssm"
-        table, rows = table_of(context, pssm)
+        scores = Scores.of(context, self)
         memory, budget, what = device_memory(), context.device_memory, "ungapped extension on the device"
         with (memory.volume(targets, budget) as volume,
-              memory.working_space(BYTES_PER_HIT * count + table.nbytes + 24 * (len(queries) + len(targets)), budget,
+              memory.working_space(BYTES_PER_HIT * count + scores.nbytes + 24 * (len(queries) + len(targets)), budget,
                                    what)):
             volume.arrived([0])
             names = ("query", "target", "query_pos", "target_pos")
@@ -404,13 +483,13 @@ class DiagonalUngapped(TwoHitUngapped):
             diagonals = int(counts.copy_to_host()[0])
             ends = [cuda.to_device(np.ascontiguousarray(a)) for a in (
                 queries.ordinals, queries.offsets, targets.ordinals, targets.offsets)]
-            sent = [cuda.to_device(a) for a in (rows, table, scoring.x_drop_ungapped.astype(np.int32),
+            sent = [cuda.to_device(a) for a in (scores.rows, scores.table, scoring.x_drop_ungapped.astype(np.int32),
                                                 np.minimum(scoring.trigger, scoring.cutoff).astype(np.int32))]
             parts = cuda.device_array(PARTS * (count if self.needs_parts else 1), np.int32)
 
             def attempt(room: int) -> tuple[int, tuple[np.ndarray, int]]:
                 found, counts = cuda.device_array(SEGMENT * room, np.int32), cuda.to_device(np.zeros(3, np.int64))
-                self.launch(count, diagonals, 0 if pssm else len(table), [
+                self.launch(count, diagonals, scores, [
                     heads, *hits, *ends, volume.residues, *sent[:2], np.int64(context.options.word_size),
                     np.int64(context.options.window()), *sent[2:], found, counts, np.int64(room)], parts)
                 _, kept, extensions = counts.copy_to_host().tolist()
@@ -431,9 +510,9 @@ class HitUngapped(DiagonalUngapped):
     name: ClassVar[str] = "hit-ungapped"
     needs_parts: ClassVar[bool] = True
 
-    def launch(self, count: int, items: int, shared: int, arguments: list[Any], parts: Any) -> None:
-        self.start(extend_kernel(shared, alone=True), count, 1, arguments, parts)
-        self.start(extend_kernel(shared, stored=True), items, 1, arguments, parts)
+    def launch(self, count: int, items: int, scores: Scores, arguments: list[Any], parts: Any) -> None:
+        self.start(count, scores, arguments, parts, alone=True)
+        self.start(items, scores, arguments, parts, stored=True)
 
 
 @dataclass(frozen=True)
@@ -453,9 +532,8 @@ class WindowUngapped(DiagonalUngapped):
     Options: ClassVar[type[UngappedOptions]] = WindowOptions
     options: WindowOptions
 
-    def launch(self, count: int, items: int, shared: int, arguments: list[Any], parts: Any) -> None:
-        window = int(self.options.window_size)
-        self.start(extend_kernel(shared, window), items, window, arguments, parts)
+    def launch(self, count: int, items: int, scores: Scores, arguments: list[Any], parts: Any) -> None:
+        self.start(items, scores, arguments, parts, int(self.options.window_size))
 
 
 def segments_of(context: Context, found: np.ndarray) -> Seeds:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from seqloom.core.classes import NamedTuple, dataclass
@@ -30,8 +31,6 @@ from seqloom.plugins.protein_blast.words import hits_footprint
 
 Profile = list[list[int]]
 """Matrix rows of the query's residues: `profile[query_pos][target_code]`."""
-PSSM_BYTES = 128
-"""What a query residue takes in a position-specific matrix of 28 residues, with the number of its row."""
 
 
 class Segment(NamedTuple):
@@ -141,10 +140,12 @@ def diagonal_segments(
 
 @dataclass(frozen=True)
 class UngappedOptions:
-    """Where scores come from; no result depends on it."""
+    """Where scores come from; no result depends on them."""
 
-    scores: str = option("matrix", "read scores from the matrix by both residues, or from a position-specific one "
-                         "(pssm), made for every query, by position and residue", choices=("matrix", "pssm"))
+    scores: str = option("auto", "read scores from the matrix by both residues, or from a position-specific one "
+                         "(pssm), made for every query, by position and residue; auto is pssm for short queries on "
+                         "CUDA devices", choices=("auto", "matrix", "pssm"))
+    buffering: str = option("on", "on CUDA devices, scores in shared memory where there is room", choices=("on", "off"))
 
 
 class TwoHitUngapped(ExtendStage):
@@ -159,10 +160,18 @@ class TwoHitUngapped(ExtendStage):
     scoring = ProteinBlastScoring
     Options = UngappedOptions
     options: UngappedOptions
+    pssm_bytes: ClassVar[int] = 1200
+    """What a query residue takes in a position-specific matrix: a list of 28 numbers, of which few may be shared."""
+    pssm_up_to: ClassVar[int] = 0
+    """Residues of a batch up to which a position-specific matrix is taken for quicker (``auto``)."""
+
+    def by_position(self, residues: int) -> bool:
+        """Whether scores of queries with so many residues, all together, come from a position-specific matrix."""
+        return self.options.scores == "pssm" or (self.options.scores == "auto" and residues <= self.pssm_up_to)
 
     def footprint(self, shape: Shape) -> Footprint:
-        hits = hits_footprint(shape)
-        return replace(hits, host=hits.host + PSSM_BYTES * shape.query_residues * (self.options.scores == "pssm"))
+        hits, own = hits_footprint(shape), self.by_position(shape.query_residues)
+        return replace(hits, host=hits.host + self.pssm_bytes * shape.query_residues * own)
 
     def run(self, context: Context, records: Records) -> Seeds:
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
@@ -183,7 +192,7 @@ class TwoHitUngapped(ExtendStage):
                 place = int(queries.locate(query))
                 span = slice(queries.offsets[place], queries.offsets[place + 1])
                 profile = [rows[code] for code in residues[span].tolist()]
-                if self.options.scores == "pssm":
+                if self.by_position(queries.total_residues):
                     profile = scoring.matrix[residues[span]].tolist()
                 prepared[query] = (profile, int(scoring.x_drop_ungapped[place]), scoring.ungapped_cutoff(place))
             if target not in targets:

@@ -71,7 +71,8 @@ def test_phases_of_a_sort_on_a_device_are_told_apart() -> None:
 CUBLASTP = {
     "bins": [(what, bins) for what in ("detection", "sorting") for bins in ("32", "128")],
     "buffering": [("automaton, near", ""), ("automaton, in global memory", "")],
-    "scores": [("by hit, matrix", ""), ("by hit, pssm", "")],
+    "scores": [(f"by {way}, {source}", "") for way in ("hit", "windows of 8")
+               for source in ("matrix", "pssm, near", "pssm, in global memory")],
     "extensions": [("by hit", ""), ("by windows of 8", "")],
     "occupancy": [("hit detection", ""), ("by hit", ""), ("coarse-grained", "")],
     "speed": [(what, way) for what in ("critical phases", "whole search") for way in ("cuBLASTP", "the CPU's scan")],
@@ -96,8 +97,8 @@ def test_the_experiments_of_cublastp_are_drawn(tmp_path: Path, monkeypatch: pyte
     page.unlink()
     drawn(tmp_path / "images", *(f"blastp_paper_main_{name}" for name in (
         "bins", "bins_127", "bins_517", "breakdown_127", "breakdown_517", "breakdown_shares_127",
-        "breakdown_shares_517", "buffering", "scores", "extensions", "occupancy", "speed_critical", "speed_whole",
-        "scaling")))
+        "breakdown_shares_517", "buffering", "scores_by_hit", "scores_by_windows_of_8", "extensions", "occupancy",
+        "speed_critical", "speed_whole", "scaling")))
 
 
 def measured(monkeypatch: pytest.MonkeyPatch, name: str, *words: str) -> None:

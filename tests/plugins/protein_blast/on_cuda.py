@@ -20,6 +20,7 @@ from seqloom.core.engine import planning
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Seeds
 from seqloom.core.sequences import SequenceBatch
+from seqloom.core.stages import Shape
 from seqloom.installed import registry
 from seqloom.plugins.common import (
     diagonal_scan_cuda,
@@ -55,6 +56,7 @@ if SIMULATED:
     diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     xdrop_cuda.THREADS = gapped_cuda.THREADS = 1
+    ungapped_cuda.MOST_THREADS = 4  # a window has a block of its own
     ungapped_cuda.THREADS, hits_cuda.SORTING, hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS = 1, 4, 1, 1 << 10
     radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD = 5, 2
     # Several groups of queries, and more diagonals than there is room for at first.
@@ -216,6 +218,53 @@ def check_ungapped() -> None:
                     assert expected[0].counters == expected[1].counters
 
 
+MATRIX_ROWS = 28
+
+
+def check_scores() -> None:
+    """Tables of scores near and not, for which there is just room and not quite, in blocks of more threads, of queries
+    just short enough for a position-specific one and not: the segments of the reference."""
+    generator = np.random.default_rng(28)
+    queries = [drawn(generator, n, AMINO) for n in ((13, 16) if SIMULATED else (300, 700))]
+    targets = [*(related(generator, queries[n % 2], 4) for n in range(1 if SIMULATED else 200)), queries[1]]
+    residues, stages = sum(map(len, queries)), (*UNGAPPED, (coarse_cuda.CoarseUngapped, {}))
+    for case, (scores, buffering, rows_near, short, positions, near) in enumerate((
+            ("pssm", "on", residues, 0, True, True), ("pssm", "on", residues - 1, 0, True, False),
+            ("pssm", "off", residues, 0, True, False), ("matrix", "on", MATRIX_ROWS, residues, False, True),
+            ("matrix", "on", MATRIX_ROWS - 1, residues, False, False), ("matrix", "off", residues, 0, False, False),
+            ("auto", "on", residues, residues, True, True), ("auto", "on", residues, residues - 1, False, True))):
+        context = with_automaton(context_of(queries, targets, 12, window_size=(40, 0)[case % 2],
+                                            matrix=("BLOSUM62", "PAM30")[case // 2 % 2]))
+        hits = TwoHitDiagonalsCpu().run(sorted_by(context), WordHitsCpu().run(context, None))
+        expected = TwoHitUngapped().run(context, hits)
+        assert len(expected)
+        nbytes = 64 * (residues if positions else MATRIX_ROWS)
+        for stage, options in stages:
+            made = stage(stage.Options(scores=scores, buffering=buffering, **options))
+            around = replace(context, counters=Counter())
+            with (patch.object(stage, "pssm_up_to", short),
+                  patch.object(ungapped_cuda, "shared_room", lambda rows=rows_near: 64 * rows),
+                  # Room for a table and a half: two blocks don't fit, so that one has more threads.
+                  patch.object(ungapped_cuda, "SHARED_OF_PROCESSOR", nbytes * 3 // 2 + (8 << 10))):
+                chosen = ungapped_cuda.Scores.of(context, made)
+                assert (chosen.positions, chosen.near, chosen.shared) == (positions, near, nbytes * near)
+                assert (chosen.threads(1, 8) > 1) == near
+                shape = Shape(len(queries), residues, max(map(len, queries)), len(targets), 9, 9)
+                assert ungapped_cuda.scores_footprint(made, shape) >= chosen.nbytes
+                assert_same_records(expected, made.run(around, None if stage.reads else hits))
+            assert around.counters["extensions"] == context.counters["extensions"]
+    if not SIMULATED:  # as it comes: more than blocks usually have, and more than they can have
+        for length, near in ((1054, True), (2000, False)):
+            context = with_automaton(context_of([drawn(generator, length, AMINO)], targets * 3, 12))
+            hits = TwoHitDiagonalsCpu().run(sorted_by(context), WordHitsCpu().run(context, None))
+            expected = TwoHitUngapped().run(context, hits)
+            for stage, options in stages:
+                made = stage(stage.Options(scores="pssm", **options))
+                newer = cuda.get_current_device().compute_capability >= (9, 0)
+                assert ungapped_cuda.Scores.of(context, made).near == (near and newer)
+                assert_same_records(expected, made.run(context, None if stage.reads else hits))
+
+
 def check_coarse() -> None:
     """A thread a target gives the segments of the reference: of two hits and of one, by a queue and dealt out; where
     diagonals share places, segments take two attempts, and positions start anew in the midst."""
@@ -239,7 +288,7 @@ def check_coarse() -> None:
             coarse_cuda.THREADS_PER_PROCESSOR = usual[2] if case % 2 else 1
             for scores, shares in (("matrix", "queue"), ("pssm", "dealt")):
                 around = replace(context, counters=Counter())
-                stage = coarse_cuda.CoarseUngapped(coarse_cuda.CoarseOptions(scores, shares))
+                stage = coarse_cuda.CoarseUngapped(coarse_cuda.CoarseOptions(scores, shares=shares))
                 assert_same_records(expected, stage.run(around, None))
                 assert around.counters["extensions"] == context.counters["extensions"]
     coarse_cuda.MOST_COUNTED, coarse_cuda.ROOM, coarse_cuda.THREADS_PER_PROCESSOR = usual
@@ -291,7 +340,7 @@ def check_automaton() -> None:
     """Hits of the automaton in the order of the reference: all near, some of it, none; in several groups of targets;
     of words of two and of four, and those of pairs and diagonals."""
     generator = np.random.default_rng(19)
-    usual = dfa_cuda.GROUP_HITS, dfa_cuda.MOST_SHARED
+    usual = dfa_cuda.GROUP_HITS
     queries = [drawn(generator, n, AMINO) for n in ((9, 12) if SIMULATED else (90, 517))]
     targets = ["", "AC", *(related(generator, query, 5 if SIMULATED else 90) for query in queries
                            for _ in range(1 if SIMULATED else 60)), queries[0] * 4, "X*", ""]
@@ -301,13 +350,14 @@ def check_automaton() -> None:
         expected = DfaHits().run(context, None)
         assert len(expected) > 10
         assert_same_records(WordHits().run(context, None), expected)
-        for dfa_cuda.GROUP_HITS, dfa_cuda.MOST_SHARED, buffering in (
-                (usual[0], 1 << 10, "on"), (5, 28**2 * 4, "on"), (5, usual[1], "on"), (usual[0], 0, "off")):
+        for dfa_cuda.GROUP_HITS, room, buffering in (
+                (usual, 1 << 10, "on"), (5, 28**2 * 4, "on"), (5, 112 << 10, "on"), (usual, 0, "off")):
             made = dfa_cuda.DfaHitsCuda(DfaOptions(buffering=buffering))
-            assert_same_records(expected, made.run(context, None))
+            with patch.object(dfa_cuda, "shared_room", lambda room=room: room):
+                assert_same_records(expected, made.run(context, None))
         diagonals = SegmentDiagonals().run(context, None)
         assert_same_records(WordHits().run(context, diagonals), dfa_cuda.DfaHitsCuda().run(context, diagonals))
-    dfa_cuda.GROUP_HITS, dfa_cuda.MOST_SHARED = usual
+    dfa_cuda.GROUP_HITS = usual
     if not SIMULATED:  # more than blocks usually have
         context = with_automaton(context_of([drawn(generator, 2000, AMINO)], targets))
         assert dfa_cuda.Automaton(context.index("neighbourhood-dfa"), 0, True).buffers.nbytes > 48 << 10
@@ -432,9 +482,15 @@ def check_random(residues: int, seed: int = 0) -> None:
     print(f"{done:,} residues of random targets, {seed} cases")
 
 
+<<<<<<< HEAD
 CHECKS = {"diagonals": check_diagonals, "pieces": check_pieces, "sieve": check_sieve, "limits": check_limits,
           "devices": check_devices, "own-devices": check_own_devices,
           "ungapped": check_ungapped, "gapped": check_gapped, "coarse": check_coarse, "hits": check_hits,
+=======
+CHECKS = {"diagonals": check_diagonals, "sieve": check_sieve, "limits": check_limits, "devices": check_devices,
+          "own-devices": check_own_devices, "ungapped": check_ungapped, "scores": check_scores,
+          "gapped": check_gapped, "coarse": check_coarse, "hits": check_hits,
+>>>>>>> work-a
           "automaton": check_automaton, "pipeline": check_pipeline, "parts": check_parts}
 
 

@@ -1,5 +1,6 @@
 """The compiled word index, word hits and ungapped extensions against the reference."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.records import Seeds
 from seqloom.core.sequences import Intervals, SequenceBatch
+from seqloom.core.stages import Shape
 from seqloom.plugins.protein_blast.dfa_cpu import DfaHitsCpu, NeighbourhoodDfaCpu, first_alike
 from seqloom.plugins.protein_blast.dfa_reference import DfaHits, NeighbourhoodDfa
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals
@@ -24,7 +26,7 @@ from seqloom.plugins.protein_blast.ungapped_cpu import TwoHitUngappedCpu
 from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped, UngappedOptions
 from seqloom.testing import assert_same_records
 
-from tests.plugins.protein_blast.stages import context_of, in_order, related, same, sequences
+from tests.plugins.protein_blast.stages import context_of, drawn, in_order, related, same, sequences
 
 MATRICES = ["BLOSUM62", "PAM30", "PAM250"]
 HIT = ("query", "target", "target_pos", "query_pos")
@@ -168,9 +170,31 @@ def test_ungapped_extensions(texts: tuple[list[str], list[str]], window: int, cu
                          xdrop_ungap=x_drop, matrix=matrix)
     hits = sorted_hits(context)
     found = same(TwoHitUngapped, TwoHitUngappedCpu, context, hits)
-    by_position = UngappedOptions("pssm")
-    for stage in (TwoHitUngapped, TwoHitUngappedCpu):
-        assert_same_records(found, stage(by_position).run(context, hits))
+    for scores in ("pssm", "matrix"):  # auto is the matrix here
+        for stage in (TwoHitUngapped, TwoHitUngappedCpu):
+            assert_same_records(found, stage(UngappedOptions(scores, "off")).run(context, hits))
+
+
+@pytest.mark.parametrize("stage", [TwoHitUngapped, TwoHitUngappedCpu])
+def test_position_specific_matrices_are_planned_for(stage: type[TwoHitUngapped]) -> None:
+    """What they take beyond the matrix is what the footprint says, or somewhat less; auto makes none."""
+    generator = np.random.default_rng(3)
+    # Scores that Python keeps an object each for, of most residues.
+    query = drawn(generator, 5_000, "WC")
+    context = context_of([query], [query[50:90]], cutoff=1, matrix="PAM30")
+    hits = sorted_hits(context).take(np.arange(40))
+    shape = Shape(1, len(query), len(query), 1, 40, 40)
+    taken, said = {}, {}
+    for scores in ("matrix", "auto", "pssm"):
+        made = stage(UngappedOptions(scores))
+        made.run(context, hits)
+        tracemalloc.start()
+        made.run(context, hits)
+        taken[scores], said[scores] = tracemalloc.get_traced_memory()[1], made.footprint(shape).host
+        tracemalloc.stop()
+    own = said["pssm"] - said["matrix"]
+    assert said["auto"] == said["matrix"] and taken["auto"] < taken["matrix"] + own / 10
+    assert own / 2 < taken["pssm"] - taken["matrix"] <= own
 
 
 def test_no_hits_at_all() -> None:
