@@ -443,6 +443,12 @@ class DeviceMemory:
               closing(self._volumes(batches, size, budget, self._limit(budget) - space.size)) as volumes):
             yield space, volumes
 
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """The turn of a stage that brings parts of its volume itself."""
+        with self._for_parts:
+            yield
+
     def _volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int, room: int
                  ) -> Generator[Volume, None, None]:
         """Parts as volumes; room: bytes for all that are there at a time."""

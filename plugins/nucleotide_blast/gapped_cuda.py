@@ -51,7 +51,7 @@ from seqloom.plugins.nucleotide_blast.greedy_cuda import (
     Costs,
     Sides,
 )
-from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
+from seqloom.plugins.nucleotide_blast.packed_cuda import bases_in_parts, packed_targets
 from seqloom.plugins.nucleotide_blast.saved_cpu import copy_row, forget, is_contained, save
 
 
@@ -98,6 +98,8 @@ class GreedyExtensionCuda(OnDevices, GreedyExtensionCpu):
             return super(GreedyExtensionCuda, self).extender(context, strands, offsets, groups, bounds, segments,
                                                              around)
 
+        if bases_in_parts(context):
+            return by_host()
         about = _about(context, groups, bounds, segments, offsets)
         if (not Costs.of(context.scoring).fit(int(groups[:, X_DROP].max()))
                 or int((about[:, 1] + about[:, 3]).max()) >= FARTHEST):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache, cached_property
 from typing import Any
 
@@ -26,7 +26,7 @@ from seqloom.plugins.common.resident_cuda import Volume, device_memory
 from seqloom.plugins.common.workspace_cuda import rounded
 from seqloom.plugins.nucleotide_blast import scan_cuda
 from seqloom.plugins.nucleotide_blast.look_up_cuda import look_up_kernel, look_up_sampled_kernel
-from seqloom.plugins.nucleotide_blast.packed_cuda import PackedTargets
+from seqloom.plugins.nucleotide_blast.packed_cuda import PackedTargets, packed_size
 from seqloom.plugins.nucleotide_blast.query_words_cpu import KEPT_SHARE
 from seqloom.plugins.nucleotide_blast.scan_cuda import ALL_HITS, FOUND, KEPT, LOOKED_UP, scan_kernel
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK, Scanned, ScannedSeeds, places_of
@@ -48,6 +48,8 @@ MOST_PLACES = 1 << 30
 SLACK = 1 << 16
 """Found places and hits that there is room for beyond those to be expected."""
 _BLOCKS_PER_PROCESSOR = 8
+_OF_BUDGET = 0.9
+"""Of a device's memory that a part of a volume, its hits and the table take at most."""
 
 
 class Pieces(NamedTuple):
@@ -327,14 +329,15 @@ class KeyLayout(NamedTuple):
         return int(self.diagonals[-1]).bit_length() + self.bits <= KEY_BITS
 
 
-def runs_of_pieces(pieces: Pieces, words: Words, everywhere: int) -> list[tuple[int, int]]:
-    """Pieces first … last − 1 of launches: as many as keys and numbers of places have bits for."""
+def runs_of_pieces(pieces: Pieces, words: Words, everywhere: int, most: int | None = None) -> list[tuple[int, int]]:
+    """Pieces first … last − 1 of launches: as many as keys and numbers of places have bits for, of ``most`` bases."""
     waiting, runs = [(0, len(pieces.lengths))], []
     while waiting:
         first, last = waiting.pop()
         lengths = pieces.lengths[first:last]
         if last - first < 2 or (KeyLayout.of(lengths, everywhere, words.templates).fits
-                                and int(words.scan_places(lengths).sum()) <= words.most_places):
+                                and int(words.scan_places(lengths).sum()) <= words.most_places
+                                and (most is None or int(lengths.sum()) <= most)):
             runs.append((first, last))
         else:
             middle = (first + last) // 2
@@ -342,8 +345,36 @@ def runs_of_pieces(pieces: Pieces, words: Words, everywhere: int) -> list[tuple[
     return runs
 
 
+def bytes_of_hits(count: int) -> int:
+    """Device memory for so many hits and the segments that they grow to."""
+    return (BYTES_PER_HIT + BYTES_PER_SEGMENT // 4) * count
+
+
+def bytes_of_room(words: Words, strands: Strands, pieces: int, places: int, rooms: Rooms) -> int:
+    """Device memory for such rooms, the table and the strands beside them, where so many places are looked at."""
+    return (BYTES_OF_COUNTERS + words.nbytes + strands.codes.size * BYTES_PER_PLACE + BYTES_PER_PIECE * pieces
+            + 4 * places // scan_cuda.THREADS + words.held(rooms) + bytes_of_hits(rooms.hits))
+
+
+def bases_with_room(words: Words, strands: Strands, pieces: Pieces, budget: int) -> int:
+    """Bases of targets for which, and for whose hits, a device has room at a time."""
+    bases = int(pieces.lengths.sum())
+    while bases > 1:
+        places = bases // words.stride
+        rooms = words.expected(places)
+        if packed_size(bases).nbytes + words.passing(rooms) + bytes_of_room(
+                words, strands, len(pieces.lengths), places, rooms) <= _OF_BUDGET * budget:
+            break
+        bases = 7 * bases // 8
+    return bases
+
+
 class DeviceHits:
     """Hits of some words in some pieces, on the device on which they were found, for as long as this lives.
+
+    Args:
+        aside: whether hits go to the host when they have been found, so that others have the room; ``there`` brings
+            them back.
 
     Attributes:
         device: its number.
@@ -359,36 +390,77 @@ class DeviceHits:
     words: radix_cuda.DeviceWords
     places: Any
     shifts: Any
+    strands: DeviceStrands
+    volume: Volume
 
     def __init__(self, device: int, words: Words, targets: PackedTargets, pieces: Pieces, strands: Strands,
-                 budget: int | None) -> None:
+                 budget: int | None, aside: bool = False) -> None:
         self.device, self.pieces, self._words, self._sorted = device, pieces, words, False
         self.layout = KeyLayout.of(pieces.lengths, len(strands.codes), words.templates)
-        held = ExitStack()
-        weakref.finalize(self, held.close)
+        self._targets, self._searched, self._budget = targets, strands, budget
+        self._aside: list[np.ndarray] | None = None
+        self._held = ExitStack()
+        weakref.finalize(self, self._held.close)
         try:
-            self.volume: Volume = held.enter_context(targets.on_device(budget))
-            self.packed = self.volume.residues.view(np.uint32)
-            self._room = held.enter_context(ExitStack())
+            self._bring_bases()
+            self._room = self._held.enter_context(ExitStack())
             self._find(strands, budget)
         except BaseException:
-            held.close()
+            self._held.close()
             raise
+        if aside:
+            self._aside = self._fetched()
+            self._leave()
+
+    def _bring_bases(self) -> None:
+        self.volume = self._held.enter_context(self._targets.on_device(self._budget))
+        self.packed = self.volume.residues.view(np.uint32)
+        self.lows, self.lengths, self.diagonals = map(cuda.to_device, (
+            self.pieces.lows, self.pieces.lengths, self.layout.diagonals[:-1]))
+        self.strands = self._searched.on_device()
+
+    def _fetched(self) -> list[np.ndarray]:
+        """Words, their rows, places and shifts of all hits on the host."""
+        return [array[: self.count].copy_to_host() if self.count else np.empty(0, array.dtype)
+                for array in (self.words.words, self.words.rows, self.places, self.shifts)]
+
+    def _leave(self) -> None:
+        self._held.close()
+        del self.volume, self.packed, self.lows, self.lengths, self.diagonals, self.strands
+        del self.words, self.places, self.shifts
+
+    @contextmanager
+    def there(self) -> Iterator[None]:
+        """While hits are on the current device, which is theirs, and what they are in: those set aside come back."""
+        if self._aside is None:
+            yield
+            return
+        size = (BYTES_OF_COUNTERS + self._searched.codes.size * BYTES_PER_PLACE
+                + BYTES_PER_PIECE * len(self.pieces.lengths) + bytes_of_hits(self.count))
+        with device_memory().turn(), device_memory().working_space(size, self._budget, "word hits on the device"):
+            self._bring_bases()
+            words, _, places, shifts = self._aside
+            self.words = radix_cuda.DeviceWords(self.count)
+            self.words.words[: self.count].copy_to_device(words)
+            self.places, self.shifts = map(cuda.to_device, (places, shifts))
+            self._sorted = False
+            try:
+                yield
+            finally:
+                self._leave()
+                self._sorted = False
 
     def _find(self, strands: Strands, budget: int | None) -> None:
         places = self._words.scan_places(self.pieces.lengths)
         firsts = offsets_of(places)
         total = int(firsts[-1])
         rooms = self._words.expected(total)
-        fixed = (BYTES_OF_COUNTERS + self._words.nbytes + strands.codes.size * BYTES_PER_PLACE
-                 + BYTES_PER_PIECE * len(places) + 4 * total // scan_cuda.THREADS)
         while True:
             self._room.close()
             self._room.enter_context(device_memory().working_space(
-                fixed + self._words.held(rooms) + (BYTES_PER_HIT + BYTES_PER_SEGMENT // 4) * rooms.hits, budget,
-                "word hits on the device"))
+                bytes_of_room(self._words, strands, len(places), total, rooms), budget, "word hits on the device"))
             with device_memory().working_space(self._words.passing(rooms), budget, "pairs of words on the device"):
-                counts = self._launched(strands, firsts, total, rooms)
+                counts = self._launched(firsts, total, rooms)
             grown = rooms.grown(self._words.needed(counts))
             if grown == rooms:
                 break
@@ -397,13 +469,11 @@ class DeviceHits:
         self.count, self.looked_up = int(counts[KEPT]), int(counts[LOOKED_UP])
         self.total = int(counts[ALL_HITS]) if self._words.saved_only else self.count
 
-    def _launched(self, strands: Strands, firsts: np.ndarray, total: int, rooms: Rooms) -> np.ndarray:
+    def _launched(self, firsts: np.ndarray, total: int, rooms: Rooms) -> np.ndarray:
         """Counters of all passes."""
         tile = scan_cuda.THREADS * scan_cuda.PER_THREAD
         tiles = np.searchsorted(firsts, np.append(np.arange(0, total, tile), max(0, total - 1)), "right") - 1
-        self.strands = strands.on_device()
-        self.lows, self.lengths, self.diagonals, begins, tiles_there = map(cuda.to_device, (
-            self.pieces.lows, self.pieces.lengths, self.layout.diagonals[:-1], firsts[:-1], tiles.astype(np.int32)))
+        begins, tiles_there = map(cuda.to_device, (firsts[:-1], tiles.astype(np.int32)))
         self.words = radix_cuda.DeviceWords(rooms.hits)
         self.places, self.shifts = (cuda.device_array(max(1, rooms.hits), np.int32) for _ in range(2))
         return self._words.launch(Searched(
@@ -431,10 +501,7 @@ class DeviceHits:
         begins: of the strands.
         """
         with on_device(self.device):
-            found: list[np.ndarray] = [
-                array[: self.count].copy_to_host() if self.count else np.empty(0, array.dtype)
-                for array in (self.words.words, self.words.rows, self.places, self.shifts)]
-        keys, of_keys, places, shifts = found
+            keys, of_keys, places, shifts = self._aside or self._fetched()
         if self._sorted:
             places, shifts = places[of_keys], shifts[of_keys]
         places = places.astype(np.int64)

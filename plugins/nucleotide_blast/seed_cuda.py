@@ -7,6 +7,7 @@ no device has room for, since the queries are full of repeats, are found by the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from itertools import pairwise
 from typing import ClassVar
@@ -20,17 +21,15 @@ from seqloom.core.errors import BudgetError
 from seqloom.core.index import Index
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape
-from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, on_devices
+from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, device_memory, on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
 from seqloom.plugins.nucleotide_blast.discontiguous_cpu import DiscontiguousWordHitsCpu
 from seqloom.plugins.nucleotide_blast.discontiguous_reference import TEMPLATE_WORDS, DiscontiguousWordHits
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.hits_cuda import (
     BYTES_OF_COUNTERS,
-    BYTES_PER_HIT,
     BYTES_PER_PIECE,
     BYTES_PER_PLACE,
-    BYTES_PER_SEGMENT,
     Cutoffs,
     DeviceHits,
     Pieces,
@@ -38,11 +37,19 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     SeedsOnDevices,
     Strands,
     Words,
+    bases_with_room,
+    bytes_of_hits,
     expected_hits,
     runs_of_pieces,
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands
-from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
+from seqloom.plugins.nucleotide_blast.packed_cuda import (
+    PackedTargets,
+    bases_in_parts,
+    packed_size,
+    packed_targets,
+    shape_of_part,
+)
 from seqloom.plugins.nucleotide_blast.paper_tables_cuda import TableWords
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import TABLE, table_of
 from seqloom.plugins.nucleotide_blast.query_words_cpu import KEPT_SHARE, SAMPLED, QueryWords
@@ -72,6 +79,8 @@ WINDOW = 32
 _PLACE, _PAIR, _KIND = 0.03, 1.0, 0.5
 """About how many nanoseconds a device takes for a place, and for a pair of equal words, and the host for each possible
 word: a table of words of 13 bases took one core of an AMD EPYC 39 ms where one of 12 took 19 (900,000 words)."""
+BYTES_OF_HIT_HERE = 8 + 4 + 4 + 4
+"""Of one that is set aside."""
 BYTES_PER_SEED_HERE = 30
 """Of a hit on the host, where it is extended on the device: segments, which few grow to."""
 
@@ -117,18 +126,21 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     else:
         looked_for = [index.kept(("words on devices", own.width), partial(words, own, strands))
                       for own in of_widths]
-    work = shares(pieces, device_count())
+    work, budget, aside = shares(pieces, device_count()), context.device_memory, bases_in_parts(context)
 
     def search(task: tuple[int, tuple[int, int]]) -> list[tuple[int, DeviceHits]]:
         device, (begin, end) = task
         parts, own = [], pieces.part(begin, end)
-        for wanted in looked_for:
-            for first, last in runs_of_pieces(own, wanted, len(strands.codes)):
-                context.cancellation.check()
-                piece = own.part(first, last)
-                parts.append((begin + first, DeviceHits(device, wanted, packed_bases, piece, strands,
-                                                        context.device_memory)))
-                context.advance(int(piece.lengths.sum()), len(looked_for) * targets.total_residues)
+        with device_memory().turn() if aside else nullcontext():
+            for wanted in looked_for:
+                most = bases_with_room(wanted, strands, own, budget) if aside and budget is not None else None
+                for first, last in runs_of_pieces(own, wanted, len(strands.codes), most):
+                    context.cancellation.check()
+                    searched, piece = packed_bases, own.part(first, last)
+                    if aside:
+                        searched, piece = part_of(packed_bases, piece)
+                    parts.append((begin + first, DeviceHits(device, wanted, searched, piece, strands, budget, aside)))
+                    context.advance(int(piece.lengths.sum()), len(looked_for) * targets.total_residues)
         return parts
 
     with short_switch_interval():
@@ -144,6 +156,12 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
 
     make = SeedsOnDevices(parts, strands, chunks, length, queries.ordinals, follow, all_hits if sampled else None)
     return Seeds.later(sum(part.total for _, part in parts), make, (CHUNK_COLUMN, SHIFT_COLUMN))
+
+
+def part_of(bases: PackedTargets, pieces: Pieces) -> tuple[PackedTargets, Pieces]:
+    """The bases of neighbouring pieces alone, and where these are among them."""
+    part, first = bases.part(int(pieces.lows.min()), int((pieces.lows + pieces.lengths).max()))
+    return part, pieces._replace(lows=pieces.lows - first)
 
 
 def sampled_words(context: Context, index: Index, length: int, strands: Strands) -> Words:
@@ -188,13 +206,21 @@ def device_footprint(shape: Shape, stride: int, kinds: int, templates: int, exte
         kept: of so many hits by chance one is kept.
     """
     places, bits = 2 * shape.query_residues, (kinds // templates).bit_length() - 1
-    scanned, table = shape.target_residues // stride, kinds // 8 + kinds // 16
+    table, part = kinds // 8 + kinds // 16, shape_of_part(shape)
+
+    def hits(targets: Shape) -> int:
+        return expected_hits(targets.target_residues // stride, places * templates, bits, stride - 1) // kept
+
+    there = part or shape
+    scanned = there.target_residues // stride
     found = 2 * min(scanned * templates, scanned * templates * places >> bits)
-    hits = expected_hits(scanned, places * templates, bits, stride - 1) // kept
     device = (BYTES_OF_COUNTERS + table + (BYTES_PER_PLACE + 8 * templates) * places + BYTES_PER_PIECE * shape.targets
-              + 4 * found + (BYTES_PER_HIT + BYTES_PER_SEGMENT // 4) * hits)
-    return Footprint(host=table + (18 + 8 * templates) * places + (BYTES_PER_SEED_HERE if extended else 120) * hits,
-                     device=device)
+              + 4 * found + bytes_of_hits(hits(there)))
+    if part:
+        device += packed_size(part.target_residues).nbytes
+    here = (BYTES_PER_SEED_HERE if extended else 120) + (BYTES_OF_HIT_HERE if part else 0)
+    return Footprint(host=table + (18 + 8 * templates) * places + here * hits(shape), device=device,
+                     in_turn=part is not None)
 
 
 class _OnDevices(OnDevices):

@@ -58,7 +58,7 @@ from seqloom.plugins.nucleotide_blast.packed_cpu import (
     runs_of_codes,
     stretches,
 )
-from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
+from seqloom.plugins.nucleotide_blast.packed_cuda import bases_in_parts, packed_targets
 from seqloom.plugins.nucleotide_blast.scripts_cpu import clean_gaps
 from seqloom.plugins.nucleotide_blast.traceback_cpu import (
     BEGIN,
@@ -207,7 +207,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
 
     def aligned(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
         refuse_affine(context.scoring)
-        if Costs.of(context.scoring).fit(int(wanted.groups[:, X_DROP].max())):
+        if not bases_in_parts(context) and Costs.of(context.scoring).fit(int(wanted.groups[:, X_DROP].max())):
             try:
                 with short_switch_interval():
                     return self._by_devices(context, wanted)

@@ -73,9 +73,9 @@ def _table(context: Context, hits: DeviceHits, length: int, chunks: np.ndarray, 
     """
     if not hits.count:
         return np.empty((0, len(COLUMNS)), np.int32)
-    scoring, strands, queries = context.scoring, hits.strands, context.queries
-    with on_device(hits.device):
-        keys, rows = hits.sorted_keys()
+    scoring, queries = context.scoring, context.queries
+    with on_device(hits.device), hits.there():
+        (keys, rows), strands = hits.sorted_keys(), hits.strands
         scores, matrix, limits = map(cuda.to_device, (
             np.array(group_scores(scoring.reward, scoring.penalty), np.int32),
             np.ascontiguousarray(scoring.matrix, np.int32).ravel(), strand_limits(context).astype(np.int64).ravel()))

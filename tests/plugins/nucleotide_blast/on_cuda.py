@@ -19,6 +19,7 @@ from seqloom.plugins.nucleotide_blast import (
     gapped_cuda,
     greedy_cuda,
     hits_cuda,
+    packed_cuda,
     paper_kernels_cuda,
     paper_tables_cuda,
     scan_cuda,
@@ -209,6 +210,40 @@ def check_memory() -> None:
         hits_cuda.BYTES_PER_HIT = usual
 
 
+def check_parts() -> None:
+    """Volumes that devices have no room for: word hits are found part by part and extended later, others are aligned by
+    the host; several widths of words, two devices, and seeds that are looked at."""
+    usual, found = seed_cuda.bases_with_room, list[int]()
+    modules, step = chunked_modules(), 120 if SIMULATED else 5000
+    before = [module.CHUNK for module in modules], seed_cuda.device_count, seed_cuda.on_devices, packed_cuda._WHOLE
+
+    def two_chunks(*_: Any) -> int:
+        found.append(2 * step)
+        return found[-1]
+
+    seed_cuda.bases_with_room, packed_cuda._WHOLE = two_chunks, 1 << 40
+    try:
+        for module in modules:
+            module.CHUNK = step
+        for seed, pipeline in enumerate(("megablast", "blastn-short") if SIMULATED else PIPELINES):
+            queries, targets = cases(20 + seed)
+            options = {"evalue": 10.0, "dust": "no"}
+            compare(pipeline, queries, targets, options, fast="cuda", device_memory=1 << 34)
+            wanted = run_pipeline(pipeline, queries, targets, options, backend="cpu")
+            assert len(wanted)
+            for devices in (1, 2):
+                seed_cuda.device_count = lambda devices=devices: devices
+                seed_cuda.on_devices = lambda work, items, numbers: [work((0, item)) for _, item in items]
+                assert_same_hits(wanted, run_pipeline(pipeline, queries, targets, options, backend="cuda",
+                                                      device_memory=1 << 34))
+        assert len(found) > 5
+    finally:
+        for module, chunk in zip(modules, before[0], strict=True):
+            module.CHUNK = chunk
+        seed_cuda.bases_with_room = usual
+        seed_cuda.device_count, seed_cuda.on_devices, packed_cuda._WHOLE = before[1:]
+
+
 def check_pipeline() -> None:
     """Whole searches give the hits of the CPU, over several volumes."""
     for pipeline in ("megablast",) if SIMULATED else PIPELINES:
@@ -243,7 +278,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": check_ambiguities,
           "sampled": check_sampled, "tables": check_tables, "tracebacks": check_tracebacks,
-          "discontiguous": check_discontiguous, "chunks": check_chunks, "memory": check_memory,
+          "discontiguous": check_discontiguous, "chunks": check_chunks, "memory": check_memory, "parts": check_parts,
           "pipeline": check_pipeline}
 
 if __name__ == "__main__":

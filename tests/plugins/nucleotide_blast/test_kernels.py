@@ -51,7 +51,8 @@ PIPELINES = ("blastn", "blastn-short", "megablast", "dc-megablast")
 
 
 def compare(pipeline: str, queries: SequenceBatch, targets: SequenceBatch, options: dict[str, Any] | None = None,
-            stages: tuple[str, ...] = (), settings: tuple[str, ...] = (), fast: str = "auto") -> dict[str, int]:
+            stages: tuple[str, ...] = (), settings: tuple[str, ...] = (), fast: str = "auto",
+            device_memory: int | None = None) -> dict[str, int]:
     """Run every slot of a unit on both back ends; returns how many records each slot gives.
 
     The fast back end's stages are given the reference's records and, in a second row, those of each other.
@@ -74,7 +75,7 @@ def compare(pipeline: str, queries: SequenceBatch, targets: SequenceBatch, optio
         for backend, stage in (("reference", slot.stage), ("cpu", twin.stage)):
             for have in indexes.values() if backend == "cpu" else [indexes["reference"]]:
                 context = Context(slot.slot.name, queries, targets, scoring, reference.options, space, have,
-                                  sorters=known.sorters("reference"))
+                                  sorters=known.sorters("reference"), device_memory=device_memory)
                 if isinstance(stage, IndexStage):
                     index = stage.run(context, queries if stage.side == "query" else targets)
                     indexes[backend][index.kind] = index

@@ -482,15 +482,9 @@ def check_random(residues: int, seed: int = 0) -> None:
     print(f"{done:,} residues of random targets, {seed} cases")
 
 
-<<<<<<< HEAD
 CHECKS = {"diagonals": check_diagonals, "pieces": check_pieces, "sieve": check_sieve, "limits": check_limits,
-          "devices": check_devices, "own-devices": check_own_devices,
-          "ungapped": check_ungapped, "gapped": check_gapped, "coarse": check_coarse, "hits": check_hits,
-=======
-CHECKS = {"diagonals": check_diagonals, "sieve": check_sieve, "limits": check_limits, "devices": check_devices,
-          "own-devices": check_own_devices, "ungapped": check_ungapped, "scores": check_scores,
-          "gapped": check_gapped, "coarse": check_coarse, "hits": check_hits,
->>>>>>> work-a
+          "devices": check_devices, "own-devices": check_own_devices, "ungapped": check_ungapped,
+          "scores": check_scores, "gapped": check_gapped, "coarse": check_coarse, "hits": check_hits,
           "automaton": check_automaton, "pipeline": check_pipeline, "parts": check_parts}
 
 
