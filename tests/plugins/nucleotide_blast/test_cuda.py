@@ -5,7 +5,7 @@ import pytest
 from tests.simulator import simulated
 
 CHECKS = ("megablast", "blastn", "ambiguities", "sampled", "tables", "tracebacks", "discontiguous", "chunks", "memory",
-          "pipeline")
+          "parts", "pipeline")
 
 
 @pytest.mark.long
