@@ -17,7 +17,7 @@ from seqloom.plugins.common.lanes import interleaved_stretches
 from .calibration_reference import RandomSequences, Statistics, fitted, shares, sizes
 from .forward_cpu import Rooms, StripedOdds, forward_scores
 from .msv_cpu import decided, length_costs, look_up_scores, scores_and_p_values, segment_scores
-from .msv_striped_cpu import with_j
+from .msv_striped_cpu import by_rows
 from .profile import SearchProfile
 from .random_numbers import RandomNumbers
 from .residues import CODE_OF_RESIDUE
@@ -95,7 +95,7 @@ def _msv_scores(profile: SearchProfile, targets: RandomTargets) -> NDArray[np.fl
     models, chosen = np.nonzero(found.again)
     if len(chosen):
         residues, begins, ends = targets.msv
-        again = with_j([profile.bytes], models, residues, begins[chosen], ends[chosen], targets.costs[chosen],
+        again = by_rows([profile.bytes], models, residues, begins[chosen], ends[chosen], targets.costs[chosen],
                        found.begin_j[0, chosen])
         found.ended_j[0, chosen], found.overflow[0, chosen] = again
     scores, _ = scores_and_p_values(found.ended_j, found.overflow, targets.costs, targets.nulls, np.zeros(1),

@@ -3,7 +3,8 @@
 SSV asks for the best single ungapped segment. A segment that ends at (node, residue) is the one that ended a diagonal
 step before, or a new one, plus the cell's score: one saturating addition, as lanes hold score − 128 and saturation at
 the lower end is the floor of 0. Its scores decide nearly every pair; where a second segment could count (a few in a
-hundred), MSV goes over the target again, residue by residue (``msv_striped_cpu.py``).
+hundred), MSV goes over the target again, residue by residue (``msv_striped_cpu.py``). Where SSV is all that is asked
+for, so does SSV for the few scores that have left what the lanes' scores are exact for.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ _THREE = F32(3.0)
 _BASE = F32(BYTE_BASE)
 _NO_SSV = 127
 """Sum of costs from which HMMER doesn't try SSV, and S + bias from which SSV overflows."""
+_EXACT = 128
+"""Up to here best segments are those of the profile: lanes take at most 128 off at a time, costs are up to 255."""
 
 
 def _costs(profile: ByteProfile) -> np.ndarray:
@@ -100,12 +103,17 @@ def _lengths(lengths, costs, nulls):
 
 
 @inline
-def _decided(best, length_cost, bias, entry, end):
-    """What a best segment score says: value of J before the first and behind the last residue, overflow, and that MSV
-    has to say it."""
+def _decided(best, length_cost, bias, entry, end, multihit):
+    """What a best segment score says: value of J before the first and behind the last residue, overflow, and that rows
+    have to say it: of MSV (``multihit``), or of SSV."""
     begin = length_cost + entry
     no_ssv = begin + end + bias >= _NO_SSV
     begin_j = 0 if no_ssv else max(BYTE_BASE - begin - end, 0)
+    if not multihit:
+        entered = max(BYTE_BASE - begin, 0)
+        overflow = best > 0 and entered + best + bias >= 255
+        again = best > _EXACT and entered + _EXACT + 1 + bias < 255
+        return begin_j, max(entered + best - end, begin_j) if best > 0 else begin_j, overflow, again
     ended = best + BYTE_BASE - begin
     # A segment that overflows in SSV does so in MSV, whose cells are never less.
     overflow = begin <= BYTE_BASE and ended >= 255 - bias
@@ -120,13 +128,13 @@ def _raw_score(ended_j, overflow, length_cost):
 
 
 @kernel
-def _decide(best, length_costs, biases, entries, ends, begin_j, ended_j, overflow, again):
+def _decide(best, length_costs, biases, entries, ends, multihit, begin_j, ended_j, overflow, again):
     """What SSV says of each target by each model. best: u1[models, n], best segment scores."""
     for model in range(best.shape[0]):
         bias, entry, end = biases[model], entries[model], ends[model]
         for n in range(best.shape[1]):
             begin_j[model, n], ended_j[model, n], overflow[model, n], again[model, n] = _decided(
-                np.int64(best[model, n]), length_costs[n], bias, entry, end)
+                np.int64(best[model, n]), length_costs[n], bias, entry, end, multihit)
 
 
 @kernel
@@ -140,13 +148,13 @@ def _p_values(ended_j, overflow, length_costs, nulls, mus, rates, scores, p_valu
 
 
 @kernel
-def _least(length_costs, nulls, bias, entry, end, mu, rate, largest_p, cutoffs):
+def _least(length_costs, nulls, bias, entry, end, mu, rate, largest_p, multihit, cutoffs):
     """Each of what decides a pair only comes to hold as the score becomes greater."""
     for n in range(len(cutoffs)):
         low, high = 0, 256
         while low < high:
             best = (low + high) // 2
-            _, ended_j, overflow, again = _decided(best, length_costs[n], bias, entry, end)
+            _, ended_j, overflow, again = _decided(best, length_costs[n], bias, entry, end, multihit)
             score = _raw_score(ended_j, overflow, length_costs[n])
             if again or gumbel(score, nulls[n], mu, rate) <= largest_p:
                 high = best
@@ -179,7 +187,7 @@ class Decided(NamedTuple):
 
     Attributes:
         begin_j, ended_j: i2, value of J before and behind the target. overflow: bool, whether scores overflow.
-        again: bool, whether MSV has to look again.
+        again: bool, whether MSV has to look again; of SSV alone, whether ``by_rows`` has to say what it scores.
     """
 
     begin_j: np.ndarray
@@ -188,21 +196,22 @@ class Decided(NamedTuple):
     again: np.ndarray
 
 
-def decided(profiles: Sequence[ByteProfile], best: np.ndarray, costs: np.ndarray) -> Decided:
-    """What the best segments u1[models, n] say of targets with costs i2[n]."""
+def decided(profiles: Sequence[ByteProfile], best: np.ndarray, costs: np.ndarray, multihit: bool = True) -> Decided:
+    """What the best segments u1[models, n] say of targets with costs i2[n]: of MSV (``multihit``), or of SSV alone."""
     begin_j, ended_j = np.empty((2, *best.shape), np.int16)
     overflow, again = np.empty((2, *best.shape), np.bool_)
     _decide(best, costs, *(np.array([getattr(profile, field) for profile in profiles])
-                           for field in ("bias", "entry", "end")), begin_j, ended_j, overflow, again)
+                           for field in ("bias", "entry", "end")), multihit, begin_j, ended_j, overflow, again)
     return Decided(begin_j, ended_j, overflow, again)
 
 
 def least_segments(profile: ByteProfile, costs: np.ndarray, nulls: np.ndarray, mu: float, rate: float,
-                   largest_p: float) -> np.ndarray:
-    """i2[n], of targets with costs i2[n] and null scores f4[n]: the least score of a best segment that passes with a
-    P-value of ``largest_p`` or that only MSV can decide; 256 where none does."""
+                   largest_p: float, multihit: bool = True) -> np.ndarray:
+    """i2[n], of targets with costs i2[n] and null scores f4[n]: the least score of a best segment that passes MSV
+    (``multihit``) or SSV alone with a P-value of ``largest_p``, or of which ``by_rows`` decides; 256 where none does.
+    """
     cutoffs = np.empty(len(costs), np.int16)
-    _least(costs, nulls, profile.bias, profile.entry, profile.end, mu, rate, largest_p, cutoffs)
+    _least(costs, nulls, profile.bias, profile.entry, profile.end, mu, rate, largest_p, multihit, cutoffs)
     return cutoffs
 
 

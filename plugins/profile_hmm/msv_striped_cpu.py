@@ -1,5 +1,7 @@
 """MSV of one target at a time, the model striped over eight-bit lanes: for the few where a second segment could count.
 
+SSV alone is the same without what J adds to entering the model.
+
 Node k sits in slot q = (k − 1) mod Q of lane r = (k − 1) div Q, so that the cell a diagonal step before is in the slot
 before, and only at slot 0 a lane further down (Farrar 2007). Few targets side by side would leave most lanes idle.
 """
@@ -49,9 +51,9 @@ def _striped_costs(profiles: Sequence[ByteProfile]) -> tuple[np.ndarray, np.ndar
 
 
 @kernel
-def _fill_j(costs, firsts, slots, biases, entries, exits, models, residues, begins, ends, length_costs, cells, best_j,
-            overflow):
-    """MSV of targets ``residues[begins[n]:ends[n]]``, each by the model at ``models[n]``.
+def _fill_j(costs, firsts, slots, biases, entries, exits, models, residues, begins, ends, length_costs, multihit,
+            cells, best_j, overflow):
+    """MSV, or without ``multihit`` SSV, of targets ``residues[begins[n]:ends[n]]``, each by the model at ``models[n]``.
 
     costs, firsts, slots: of ``_striped_costs``. biases, entries, exits: of each model. length_costs: i2[n]. cells:
     u1[Q · LANES] of the longest model, working space. best_j: i2[n], values of J before the first residue and then
@@ -77,13 +79,17 @@ def _fill_j(costs, firsts, slots, biases, entries, exits, models, residues, begi
             if greater_lanes(best, reached):  # J is what the best cell so far has made of it
                 top = np.int64(highest(best))
                 j = max(j, top - end)
-                begin, reached = splat(np.uint8(max(max(BYTE_BASE, j) - cost, 0)), LANES), splat(np.uint8(top), LANES)
+                reached = splat(np.uint8(top), LANES)
+                if multihit:
+                    begin = splat(np.uint8(max(max(BYTE_BASE, j) - cost, 0)), LANES)
         best_j[n], overflow[n] = j, top + bias >= 255
 
 
-def with_j(profiles: Sequence[ByteProfile], models: np.ndarray, residues: np.ndarray, begins: np.ndarray,
-           ends: np.ndarray, costs: np.ndarray, begin_j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Value of J, i2[n], and overflow, bool[n], behind the last residues of targets ``residues[begins[n]:ends[n]]``.
+def by_rows(profiles: Sequence[ByteProfile], models: np.ndarray, residues: np.ndarray, begins: np.ndarray,
+            ends: np.ndarray, costs: np.ndarray, begin_j: np.ndarray,
+            multihit: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Value of J, i2[n], and overflow, bool[n], behind the last residues of targets ``residues[begins[n]:ends[n]]``, by
+    MSV (``multihit``), or by SSV alone, which must have a segment that gains.
 
     Args:
         models: i8[n], the place of each one's model among the profiles.
@@ -93,6 +99,6 @@ def with_j(profiles: Sequence[ByteProfile], models: np.ndarray, residues: np.nda
     striped, firsts, slots = _striped_costs(profiles)
     biases, entries, exits = (np.array([getattr(profile, field) for profile in profiles])
                               for field in ("bias", "entry", "end"))
-    _fill_j(striped, firsts, slots, biases, entries, exits, models, residues, begins, ends, costs,
+    _fill_j(striped, firsts, slots, biases, entries, exits, models, residues, begins, ends, costs, multihit,
             aligned(int(slots.max()) * LANES, np.uint8), ended_j, overflow)
     return ended_j, overflow

@@ -1,6 +1,6 @@
 # ruff: noqa: F821  (names in capitals in the kernel template are constants filled in by ``specialise``)
 # mypy: disable-error-code="name-defined"
-"""MSV and SSV of sequences in columns on CUDA devices: a warp takes up to 32 of them, states of the model in registers.
+"""MSV and SSV of sequences in columns on CUDA devices: a warp takes some of them, states of the model in registers.
 
 A warp's lanes are S groups of L = 32 / S, each of which goes down a column of its own (``warp_blocks.py``), a residue
 a step, and waits for no other thread: what a group's lanes tell each other goes by shuffles. States are striped over
@@ -10,6 +10,10 @@ loop over slots is written out, which keeps states in registers. S is the larges
 6), but 1 for SSV of models so long that several sequences a warp gain nothing (section 3.4.2); models that are too long
 for one group of all lanes have their states in shared memory.
 
+More than 32 sequences share lanes, each with its part of every register (S = 64, and 128 with four numbers in one): a
+lane goes down two or four columns, no number moves on from one sequence to another, and what a slot adds is put together
+of the scores of their residues, which the lanes of the warp hold, one code each, and tell each other (algorithm 4).
+
 The paper has four numbers of eight bits in a register. Devices of today have no instructions for these any more, but
 since compute capability 9.0 some for two numbers of sixteen bits, a sum with a maximum among them. Both forms are here:
 for a cell of MSV a lane has two instructions with pairs and five with bytes (``packed8.py``), for one of SSV 1.5 and
@@ -17,7 +21,8 @@ for a cell of MSV a lane has two instructions with pairs and five with bytes (``
 without the paper's masks. J is needed in every row; SSV's best score is looked for in rows with an end mark only.
 
 Results are those of ``msv_reference.py``. No sum saturates at 255: before a state can leave eight bits, the score has
-overflowed, and what follows in the sequence, whose states alone share a register, says no more than that.
+overflowed, and what follows in the sequence says no more than that. Where other sequences share the register, states of
+one that has overflowed are taken back to nothing after each row, so that bytes carry nothing into theirs.
 
 Source: Jiang, Ganesan & Yao 2018 (CUDAMPF++), sections 3.1, 3.3 and 3.4.
 """
@@ -40,8 +45,10 @@ from seqloom.core.kernels.packed16 import (
     SINGLE,
     any_of_warp,
     choose_bytes,
+    from_lane,
     from_lane_before,
     from_partner,
+    signed_word,
 )
 from seqloom.core.kernels.unroll import specialise
 
@@ -55,7 +62,10 @@ if TYPE_CHECKING:
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 LANES = 32
 MOST_SEQUENCES = 32
-"""Of a warp: a lane each. The paper's 64 and 128, several to a lane, lost to these but for models of 20 nodes."""
+"""Of a warp, unless more are asked for: a lane each. Several to a lane, 64 and 128, the paper has for models of up to
+20 nodes alone (mₘᵢₙ of section 3.4.2)."""
+WIDEST = 128
+"""Sequences of a warp, at most: a number of eight bits each."""
 MOST_ROWS = 48
 """Registers of states a lane, at most, unless others are asked for; with what else a lane needs it is half of what it
 may have, so that warps enough are there to wait for memory."""
@@ -116,7 +126,8 @@ class Form:
         costs: whether scores are costs and bias, to be taken off with the bias given back.
         lost: the score with which nothing is kept.
         moved, spread, swapped: selectors of ``choose_bytes``: one number on, from the register of the lane before; the
-            first number everywhere; and those that bring all numbers beside each other.
+            first number everywhere; and those that bring all numbers beside each other. ``moved`` and ``swapped`` by how
+            many sequences share a register, whose numbers they keep apart; with nothing before its first number.
     """
 
     name: str
@@ -125,33 +136,40 @@ class Form:
     larger: Any
     costs: bool
     lost: int
-    moved: int
+    moved: dict[int, int]
     spread: int
-    swapped: tuple[int, ...]
+    swapped: dict[int, tuple[int, ...]]
 
-    @property
-    def constants(self) -> dict[str, Any]:
-        """Constants of the kernel template."""
-        return {"NUMBERS": self.numbers, "MASK": (1 << 32 // self.numbers) - 1, "MOVED": self.moved,
-                "SPREAD": self.spread, "SWAPPED": self.swapped, "SWAPS": len(self.swapped)}
+    def constants(self, sharing: int) -> dict[str, Any]:
+        """Constants of the kernel template where so many sequences share a register."""
+        size = 4 // sharing  # bytes of each sequence
+        bits = [((1 << 8 * size) - 1) << 8 * size * n for n in range(sharing)]
+        return {"SHARING": sharing, "MASK": (1 << 32 // self.numbers) - 1, "MOVED": self.moved[sharing],
+                "SPREAD": self.spread, "SWAPPED": self.swapped[sharing], "SWAPS": len(self.swapped[sharing]),
+                "PART": 8 * size, "OTHERS": tuple(signed_word(~part) for part in bits),
+                # Bytes of the sequences up to one from the one register, all others from the other.
+                "JOINED": tuple(sum((byte + 4 * (byte >= size * (n + 1))) << 4 * byte for byte in range(4))
+                                for n in range(sharing - 1)),
+                "CARRIES": sharing > 1 and self.costs}
 
     def words(self, profile: ByteProfile, sequences: int, rows: int) -> NDArray[np.int32]:
-        """i4[H · CODES · L], flat: the numbers of each slot for each residue in each lane of a group."""
+        """i4[H · CODES · L], flat: the numbers of each slot for each residue in each lane of a group; where several
+        sequences share a lane, the same numbers in the place of each."""
         codes, length = profile.cost.shape
         width = number_count(self.numbers, sequences)
         cost = profile.cost.astype(np.int16)
         scores = cost if self.costs else np.int16(profile.bias) - cost
         kept = np.full((CODES, width * rows), self.lost, np.int16)
         kept[:codes, :length] = scores
-        striped = kept.reshape(CODES, width, rows).transpose(2, 0, 1)
+        striped = np.tile(kept.reshape(CODES, width, rows).transpose(2, 0, 1), max(1, sequences // LANES))
         return np.ascontiguousarray(striped).astype(np.int16 if self.numbers == 2 else np.uint8).reshape(-1).view(
             np.int32)
 
 
-_PAIRS: dict[str, Any] = {"larger": maximum, "costs": False, "lost": -32768, "moved": 0x5432, "spread": 0x1010,
-                          "swapped": (0x1032,)}
-_BYTES: dict[str, Any] = {"larger": maximum4, "costs": True, "lost": 255, "moved": 0x6543, "spread": 0,
-                          "swapped": (0x1032, 0x2301)}
+_PAIRS: dict[str, Any] = {"larger": maximum, "costs": False, "lost": -32768, "moved": {1: 0x5432, 2: 0},
+                          "spread": 0x1010, "swapped": {1: (0x1032,), 2: ()}}
+_BYTES: dict[str, Any] = {"larger": maximum4, "costs": True, "lost": 255, "moved": {1: 0x6543, 2: 0x6040, 4: 0},
+                          "spread": 0, "swapped": {1: (0x1032, 0x2301), 2: (0x2301,), 4: ()}}
 FORMS = {
     ("msv", 2): Form("msv of pairs", 2, msv_of_pairs, **_PAIRS),
     ("ssv", 2): Form("ssv of pairs", 2, ssv_of_pairs, **_PAIRS),
@@ -190,9 +208,10 @@ def layout_of(length: int, numbers: int, most_rows: int = MOST_ROWS, most_sequen
 
     Args:
         length: nodes of the model.
-        most_rows: Hₘₐₓ. most_sequences: a power of two; 1 is the kernel of one sequence a warp.
+        most_rows: Hₘₐₓ. most_sequences: a power of two; 1 is the kernel of one sequence a warp. There are no more than
+            a warp's registers have numbers.
     """
-    sequences = most_sequences
+    sequences = min(most_sequences, LANES * numbers)
     while sequences > 1 and longest_held(numbers, sequences, most_rows) < length:
         sequences //= 2
     rows = max(2, -(-length // number_count(numbers, sequences)))
@@ -229,6 +248,15 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
     lane = int32(cuda.threadIdx.x & 31)
     group = int32(lane // int32(GROUP))
     own = int32(lane % int32(GROUP))
+    # Of each sequence that a lane is at.
+    place = registers(SHARING)
+    length = registers(SHARING)
+    member = registers(SHARING)
+    residue = registers(SHARING)
+    coming = registers(SHARING)
+    begin_cost = registers(SHARING)
+    begin = registers(SHARING)
+    j = registers(SHARING)
     if HELD:
         state = registers(ROWS)
     else:
@@ -240,11 +268,8 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
     work = int32((cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) >> 5)
     while work < blocks * turns:
         block = int32(work % blocks)
-        column = int32(block * int32(WIDTH) + int32(work // blocks) * int32(SEQUENCES) + group)
+        column = int32(block * int32(WIDTH) + int32(work // blocks) * int32(SEQUENCES) + group * int32(SHARING))
         work = int32(work + warps)
-        place = int64(starts[column])
-        length = int32(lengths[column])
-        member = int32(firsts[column])
         if HELD:
             for h in unrolled(ROWS):
                 state[h] = int32(0)
@@ -253,30 +278,47 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
                 state[uint64(base + int32(h) * int32(32))] = int32(0)
         last = int32(0)
         best = int32(0)
-        begin_cost = int32(costs[member] + entry)
-        j = first_j(begin_cost, bias, end)
-        begin = begin_of(j, begin_cost)
-        coming = int32(PADDING)
-        if length > int32(0):
-            coming = int32(residues[uint64(place)])
+        for n in unrolled(SHARING):
+            place[n] = int64(starts[column + int32(n)])
+            length[n] = int32(lengths[column + int32(n)])
+            member[n] = int32(firsts[column + int32(n)])
+            begin_cost[n] = int32(costs[member[n]] + entry)
+            j[n] = first_j(begin_cost[n], bias, end)
+            begin[n] = begin_of(j[n], begin_cost[n])
+            coming[n] = int32(PADDING)
+            if length[n] > int32(0):
+                coming[n] = int32(residues[uint64(place[n])])
         for row in range(heights[block]):
-            residue = coming
-            # What comes next is asked for before it is needed.
-            place = int64(place + int64(stride))
-            coming = int32(PADDING)
-            if int32(row) + int32(1) < length:
-                coming = int32(residues[uint64(place)])
-            of_slot = uint64(residue * int32(GROUP) + own)
+            ends = False
+            for n in unrolled(SHARING):
+                residue[n] = coming[n]
+                ends = ends or residue[n] == int32(END)
+                # What comes next is asked for before it is needed.
+                place[n] = int64(place[n] + int64(stride))
+                coming[n] = int32(PADDING)
+                if int32(row) + int32(1) < length[n]:
+                    coming[n] = int32(residues[uint64(place[n])])
             before = int32(0)
             if GROUP > 1:
                 before = from_lane_before(last)
                 if own == int32(0):
                     before = int32(0)
             before = choose_bytes(before, last, int32(MOVED))
-            begins = choose_bytes(begin, begin, int32(SPREAD))
+            begins = choose_bytes(begin[0], begin[0], int32(SPREAD))
+            for n in unrolled(SHARING - 1):
+                begins = choose_bytes(begins, choose_bytes(begin[n + 1], begin[n + 1], int32(SPREAD)), int32(JOINED[n]))
+            of_slot = uint64(residue[0] * int32(GROUP) + own)
+            if SHARING > 1:
+                of_slot = uint64(lane)
             if HELD:
                 for h in unrolled(ROWS):
-                    new = cell(before, begins, scores[uint64(of_slot + uint64(h * CODES * GROUP))], many_bias)
+                    word = scores[uint64(of_slot + uint64(h * CODES * GROUP))]
+                    if SHARING > 1:
+                        of_code = word
+                        word = from_lane(of_code, residue[0])
+                        for n in unrolled(SHARING - 1):
+                            word = choose_bytes(word, from_lane(of_code, residue[n + 1]), int32(JOINED[n]))
+                    new = cell(before, begins, word, many_bias)
                     best = larger(best, new)
                     before = state[h]
                     state[h] = new
@@ -291,30 +333,37 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
                     last = new
                     at = uint64(at + uint64(32))
                     of_slot = uint64(of_slot + uint64(CODES * GROUP))
-            top = int32(0)
-            if MULTIHIT or any_of_warp(residue == int32(END)):
-                # The largest number of the group, in all its lanes.
+            reached = int32(0)
+            if MULTIHIT or CARRIES or any_of_warp(ends):
+                # The largest number of each sequence, wherever its numbers are.
                 reached = best
                 for bit in unrolled(BITS):
                     reached = larger(reached, from_partner(reached, int32(1 << bit)))
                 for k in unrolled(SWAPS):
                     reached = larger(reached, choose_bytes(reached, reached, int32(SWAPPED[k])))
-                top = int32(reached & int32(MASK))
-            if MULTIHIT:
-                j = int32(max(j, top - end))
-                begin = begin_of(j, begin_cost)
-            if residue == int32(END):
-                if own == int32(0):
-                    if MULTIHIT:
-                        results[member] = int32(OVERFLOW) if top + bias >= int32(255) else j
-                    else:
-                        results[member] = int32(min(top, int32(255) - bias))
-                member = int32(member + int32(1))
-                best = int32(0)
+            for n in unrolled(SHARING):
+                top = int32(int32(reached >> int32(n * PART)) & int32(MASK))
                 if MULTIHIT:
-                    begin_cost = int32(costs[member] + entry)
-                    j = first_j(begin_cost, bias, end)
-                    begin = begin_of(j, begin_cost)
+                    j[n] = int32(max(j[n], top - end))
+                    begin[n] = begin_of(j[n], begin_cost[n])
+                if CARRIES:
+                    if top + bias >= int32(255):
+                        begin[n] = int32(0)
+                        for h in unrolled(ROWS):
+                            state[h] = int32(state[h] & int32(OTHERS[n]))
+                        last = state[ROWS - 1]
+                if residue[n] == int32(END):
+                    if own == int32(0):
+                        if MULTIHIT:
+                            results[member[n]] = int32(OVERFLOW) if top + bias >= int32(255) else j[n]
+                        else:
+                            results[member[n]] = int32(min(top, int32(255) - bias))
+                    member[n] = int32(member[n] + int32(1))
+                    best = int32(best & int32(OTHERS[n]))
+                    if MULTIHIT:
+                        begin_cost[n] = int32(costs[member[n]] + entry)
+                        j[n] = first_j(begin_cost[n], bias, end)
+                        begin[n] = begin_of(j[n], begin_cost[n])
 
 
 @cuda.jit(device=True)
@@ -335,11 +384,11 @@ def begin_of(j, begin_cost):
 @cache
 def template_of(model: str, numbers: int, sequences: int, rows: int, held: bool) -> Any:
     """The kernel's function for a form and a layout; ``rows`` count where states are held in registers."""
-    form, group = FORMS[model, numbers], LANES // sequences
+    form, group, sharing = FORMS[model, numbers], max(1, LANES // sequences), max(1, sequences // LANES)
     return specialise(score_columns, {"cell": form.cell, "larger": form.larger}, form.name, GROUP=group,
                       SEQUENCES=sequences, ROWS=rows, HELD=held, MULTIHIT=model == "msv", WIDTH=warp_blocks.WIDTH,
                       BITS=group.bit_length() - 1, CODES=CODES, END=END, PADDING=PADDING, OVERFLOW=OVERFLOW,
-                      **form.constants)
+                      **form.constants(sharing))
 
 
 @cache

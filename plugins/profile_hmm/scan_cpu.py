@@ -17,11 +17,12 @@ from .scan_reference import (
     ScanMsv,
     ScanNull2,
     ScanProfiles,
+    ScanSsv,
     ScanStatistics,
     ScanViterbi,
 )
 from .score_null2_cpu import Null2ScoreCpu
-from .seed_msv_cpu import MsvFilterCpu
+from .seed_msv_cpu import MsvFilterCpu, SsvFilterCpu
 
 
 def _on_cpu(stage: Any, of_hmmsearch: Any) -> Any:
@@ -31,6 +32,7 @@ def _on_cpu(stage: Any, of_hmmsearch: Any) -> Any:
 
 ScanProfilesCpu = _on_cpu(ScanProfiles, HmmProfilesCpu)
 ScanMsvCpu = _on_cpu(ScanMsv, MsvFilterCpu)
+ScanSsvCpu = _on_cpu(ScanSsv, SsvFilterCpu)
 ScanBiasCpu = _on_cpu(ScanBias, BiasFilterCpu)
 ScanViterbiCpu = _on_cpu(ScanViterbi, ViterbiFilterCpu)
 ScanForwardCpu = _on_cpu(ScanForward, ForwardFilterCpu)

@@ -20,7 +20,7 @@ from .index_reference import HmmProfiles
 from .score_domains_reference import DomainStatistics
 from .score_null2_reference import Null2Score
 from .scoring import ScanScoring, Threshold, Thresholds, model_cutoffs
-from .seed_msv_reference import MsvFilter
+from .seed_msv_reference import MsvFilter, SsvFilter
 from .turned import VOLUME_NODES, Turned, turned_shape
 
 ACCESSION = Column("model_accession", "str", "accession of the model", nullable=True)
@@ -49,6 +49,13 @@ class ScanMsv(Turned, MsvFilter):
     """Pairs whose best ungapped segments reach P ≤ F1, with their MSV score."""
 
     name = "scan-msv"
+    gives_order = ("target", "query")
+
+
+class ScanSsv(Turned, SsvFilter):
+    """Pairs whose best single ungapped segment reaches P ≤ F1, with their SSV score."""
+
+    name = "scan-ssv"
     gives_order = ("target", "query")
 
 

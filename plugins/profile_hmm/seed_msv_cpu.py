@@ -1,4 +1,5 @@
-"""``msv`` on the CPU: SSV of all targets in eight-bit lanes, MSV of those where a second segment could count.
+"""``msv`` on the CPU: SSV of all targets in eight-bit lanes, MSV of those where a second segment could count; and
+``ssv``, which is without that.
 
 Short models go over many targets side by side, and so do all of them where a CPU looks residues up in one instruction;
 else longer models are striped over the lanes. Of these most targets may be sieved out first (``ssv_striped_cpu.py``).
@@ -25,9 +26,9 @@ from seqloom.plugins.common.stretches_cpu import LEAST_PIECE, Stretches
 from .columns import PAIR_COLUMNS
 from .index_reference import profile_of
 from .msv_cpu import decided, least_segments, length_costs, look_up_scores, scores_and_p_values, segment_scores
-from .msv_striped_cpu import with_j
+from .msv_striped_cpu import by_rows
 from .profile import SearchProfile
-from .seed_msv_reference import MsvFilter, candidates
+from .seed_msv_reference import MsvFilter, SsvFilter, candidates
 from .ssv_striped_cpu import LEAST_LENGTH, SIEVES, StripedScores, sieve
 from .ssv_striped_cpu import segment_scores as striped_scores
 
@@ -133,7 +134,7 @@ class MsvFilterCpu(MsvFilter):
             if targets is None:
                 lengths = [profile_of(context, query).length for query in queries]
                 targets = Targets(context, candidates(context, queries[0], records), lengths)
-            found = passing(context, queries, targets, threads, False, everything)
+            found = passing(context, queries, targets, threads, False, everything, self.multihit)
             context.count("passed", len(found))
             return found
 
@@ -144,6 +145,10 @@ class MsvFilterCpu(MsvFilter):
         else:
             parts = [of_queries(group, context.threads) for group in groups]
         return Pairs.concat(parts) if parts else Pairs.empty(PAIR_COLUMNS)
+
+
+class SsvFilterCpu(SsvFilter, MsvFilterCpu):
+    __doc__ = SsvFilter.__doc__
 
 
 def _groups(context: Context, queries: list[int], targets: int) -> list[list[int]]:
@@ -162,8 +167,8 @@ def _groups(context: Context, queries: list[int], targets: int) -> list[list[int
 
 
 def passing(context: Context, queries: Sequence[int], targets: Targets, threads: int, sieved: bool = False,
-            everything: int = 0) -> Pairs:
-    """Pairs of some queries that pass, in order of queries and targets.
+            everything: int = 0, multihit: bool = True) -> Pairs:
+    """Pairs of some queries that pass MSV (``multihit``) or SSV alone, in order of queries and targets.
 
     ``sieved`` says that most of them do, ``everything`` residues are those of the stage in all, of which progress is
     told where it isn't 0.
@@ -176,18 +181,18 @@ def passing(context: Context, queries: Sequence[int], targets: Targets, threads:
         if profile.length < LEAST_LENGTH:
             of_query[:] = _segments(context, profile, targets, threads)
         else:
-            _segments_striped(context, profile, targets, threads, sieved, of_query)
+            _segments_striped(context, profile, targets, threads, sieved, multihit, of_query)
         if everything:
             context.advance(targets.residues, everything)
     of_bytes, whole = [profile.bytes for profile in profiles], targets.whole
-    found = decided(of_bytes, best, targets.costs)
+    found = decided(of_bytes, best, targets.costs, multihit)
     models, chosen = np.nonzero(found.again)
     if len(chosen):
         asked, places = ranked(models)
-        found.ended_j[models, chosen], found.overflow[models, chosen] = with_j(
+        found.ended_j[models, chosen], found.overflow[models, chosen] = by_rows(
             [of_bytes[n] for n in asked.tolist()], places, whole.residues, whole.begins[chosen], whole.ends[chosen],
-            targets.costs[chosen], found.begin_j[models, chosen])
-        context.count("with J", len(chosen))
+            targets.costs[chosen], found.begin_j[models, chosen], multihit)
+        context.count("with J" if multihit else "row by row", len(chosen))
     statistics = ([getattr(profile.model, field) for profile in profiles] for field in ("msv_mu", "msv_lambda"))
     scores, p_values = scores_and_p_values(found.ended_j, found.overflow, targets.costs, targets.nulls,
                                            *(np.array(values, np.float64) for values in statistics))
@@ -218,12 +223,12 @@ def _segments(context: Context, profile: SearchProfile, targets: Targets, thread
 
 
 def _segments_striped(context: Context, profile: SearchProfile, targets: Targets, threads: int, sieved: bool,
-                      found: NDArray[np.uint8]) -> None:
+                      multihit: bool, found: NDArray[np.uint8]) -> None:
     """Fill u1[n] with the best segment score of each candidate, one after the other; 0 where it is too small."""
     scores, whole = StripedScores(profile.bytes), targets.whole
     begins, ends, looked_at = whole.begins, whole.ends, None
     if SIEVES and not sieved:
-        looked_at = _may_pass(context, profile, scores, targets, threads)
+        looked_at = _may_pass(context, profile, scores, targets, threads, multihit)
         begins, ends = begins[looked_at], ends[looked_at]
     best = np.empty(len(begins), np.int8)
     _in_parts(context, offsets_of(ends - begins), profile.length, threads,
@@ -236,11 +241,11 @@ def _segments_striped(context: Context, profile: SearchProfile, targets: Targets
 
 
 def _may_pass(context: Context, profile: SearchProfile, scores: StripedScores, targets: Targets,
-              threads: int) -> NDArray[np.int64] | slice:
+              threads: int, multihit: bool) -> NDArray[np.int64] | slice:
     """Which candidates have a segment that suffices; all of them where any would."""
     whole, model = targets.whole, profile.model
     least = least_segments(profile.bytes, *targets.kinds, model.msv_mu, model.msv_lambda,
-                           context.options.largest_p("F1"))
+                           context.options.largest_p("F1"), multihit)
     if not least.any():
         return slice(None)
     # A lane that holds score − 128 is above what is one less; a score of 0 is always there.

@@ -1,4 +1,5 @@
-"""``msv`` on CUDA devices: SSV of all targets on the resident volume, then the CPU's ``msv`` of those that may pass.
+"""``msv`` on CUDA devices: SSV of all targets on the resident volume, then the CPU's ``msv`` of those that may pass; and
+``ssv``, likewise.
 
 The device finds, for each model, the targets of which some ungapped segment scores enough: a score is that of the
 eight-bit profile, whole numbers, and enough is the least with which a target whose length costs as much can reach the
@@ -32,7 +33,7 @@ from .msv_cpu import least_segments as least_of_kinds
 from .msv_cpu import length_costs
 from .profile import SearchProfile
 from .seed_msv_cpu import MsvFilterCpu, Targets, passing
-from .seed_msv_reference import MsvFilter, candidates
+from .seed_msv_reference import MsvFilter, SsvFilter, candidates
 
 _SCORES, _NEVER = 256, 1024
 """Of best segments, whose eight bits saturate at the last; more than any has."""
@@ -82,13 +83,13 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
         if records is not None or not can_scan():
             return super().run(context, records)
         queries = [int(number) for number in context.queries.ordinals]
-        found = _on_devices(context, queries, Lengths.of(context))
+        found = _on_devices(context, queries, Lengths.of(context), self.multihit)
 
         def of_query(task: tuple[int, NDArray[np.int64]]) -> Pairs:
             query, chosen = task
             profile = profile_of(context, query)
             return passing(context, [query], Targets(context, chosen, [profile.length]), 1,
-                           sieved=True)
+                           sieved=True, multihit=self.multihit)
 
         parts = run_tasks(context.threads, of_query, list(zip(queries, found, strict=True)))
         pairs = Pairs.concat(parts) if parts else Pairs.empty(PAIR_COLUMNS)
@@ -96,12 +97,16 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
         return pairs
 
 
-def _on_devices(context: Context, queries: list[int], targets: Lengths) -> list[NDArray[np.int64]]:
+class SsvFilterCuda(SsvFilter, MsvFilterCuda):
+    __doc__ = SsvFilter.__doc__
+
+
+def _on_devices(context: Context, queries: list[int], targets: Lengths, multihit: bool) -> list[NDArray[np.int64]]:
     """Global numbers, ascending, of the targets that may pass, for each query."""
     asked, always, total = [], [], len(queries)
     for number, query in enumerate(queries):
         profile = profile_of(context, query)
-        cutoffs, without_segment = least_segments(profile, targets, context.options.largest_p("F1"))
+        cutoffs, without_segment = least_segments(profile, targets, context.options.largest_p("F1"), multihit)
         always.append(targets.numbers[without_segment])
         if (cutoffs < _SCORES).any():
             scores = np.int16(profile.bytes.bias) - profile.bytes.cost.T.astype(np.int16)
@@ -115,9 +120,10 @@ def _on_devices(context: Context, queries: list[int], targets: Lengths) -> list[
             for n, others in enumerate(always)]
 
 
-def least_segments(profile: SearchProfile, targets: Lengths, largest: float) -> tuple[NDArray[np.int64],
-                                                                                     NDArray[np.bool_]]:
-    """The least score of a best segment with which MSV has to look at a target, or P is at most ``largest``.
+def least_segments(profile: SearchProfile, targets: Lengths, largest: float,
+                   multihit: bool = True) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The least score of a best segment with which MSV (``multihit``) or SSV alone has to look at a target, or P is at
+    most ``largest``.
 
     Returns:
         i8[c] for targets whose length costs 0, 1, … third-bits, at least 1; beyond ``_SCORES`` where no segment is
@@ -125,6 +131,7 @@ def least_segments(profile: SearchProfile, targets: Lengths, largest: float) -> 
     """
     costs, model = targets.kinds[0], profile.model
     low = np.full(int(costs.max(initial=0)) + 1, _SCORES)
-    of_kinds = least_of_kinds(profile.bytes, *targets.kinds, model.msv_mu, model.msv_lambda, largest)
+    of_kinds = least_of_kinds(profile.bytes, *targets.kinds, model.msv_mu, model.msv_lambda, largest,
+                             multihit)
     np.minimum.at(low, costs, of_kinds)
     return np.where(low > 0, low, _NEVER), low[targets.costs] == 0

@@ -1,7 +1,11 @@
-"""Seeding: the MSV score of every target, and the pairs that pass the first threshold (CUDAMPF++ section 2.1)."""
+"""Seeding: the MSV score of every target, and the pairs that pass the first threshold (CUDAMPF++ section 2.1).
+
+SSV is the same stage without the J state.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,7 +16,7 @@ from seqloom.core.stages import Footprint, SeedStage, Shape
 
 from .columns import PAIR_COLUMNS, residues_of
 from .index_reference import KIND, profile_of
-from .msv_reference import LANES, msv_scores
+from .msv_reference import LANES, msv_scores, ssv_scores
 from .p_values import bits, gumbel_survival
 from .profile import SearchProfile, null_score
 from .scoring import HmmScoring, ProfileScoring
@@ -22,7 +26,11 @@ if TYPE_CHECKING:
 
 
 class MsvFilter(SeedStage):
-    """Pairs whose best ungapped segments reach P ≤ F1, with their MSV score."""
+    """Pairs whose best ungapped segments reach P ≤ F1, with their MSV score.
+
+    Attributes:
+        multihit: whether several segments count together (MSV), or the best one counts alone (SSV).
+    """
 
     name = "msv"
     gives = Pairs
@@ -30,6 +38,7 @@ class MsvFilter(SeedStage):
     reads: ClassVar[tuple[str, ...]] = (KIND,)
     columns = PAIR_COLUMNS
     scoring: ClassVar[type[ProfileScoring]] = HmmScoring
+    multihit: ClassVar[bool] = True
     counts_queries = True
     cells_per_second = 5e7
 
@@ -38,10 +47,22 @@ class MsvFilter(SeedStage):
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         found = [
-            _scan(context, int(query), profile_of(context, int(query)), candidates(context, int(query), records))
+            _scan(context, int(query), profile_of(context, int(query)), candidates(context, int(query), records),
+                  msv_scores if self.multihit else ssv_scores)
             for query in context.queries.ordinals
         ]
         return Pairs.concat(found) if found else Pairs.empty(PAIR_COLUMNS)
+
+
+class SsvFilter(MsvFilter):
+    """Pairs whose best single ungapped segment reaches P ≤ F1, with their SSV score.
+
+    MSV without the J state (CUDAMPF++, algorithm 7), with MSV's distribution of scores; HMMER has it before MSV, never
+    in its place. Pairs are some of those of ``msv``: what passes by several segments together alone isn't among them.
+    """
+
+    name = "ssv"
+    multihit = False
 
 
 def candidates(context: Context, query: int, records: Records | None) -> NDArray[np.int64]:
@@ -51,10 +72,11 @@ def candidates(context: Context, query: int, records: Records | None) -> NDArray
     return numbers[targets.lengths[targets.locate(numbers)] > 0]
 
 
-def _scan(context: Context, query: int, profile: SearchProfile, numbers: NDArray[np.int64]) -> Pairs:
+def _scan(context: Context, query: int, profile: SearchProfile, numbers: NDArray[np.int64],
+          scores_of: Callable[..., NDArray[np.float32]]) -> Pairs:
     residues = residues_of(context.targets, numbers)
     everything = len(context.queries) * context.targets.total_residues
-    scores = msv_scores(profile.bytes, residues, lambda residues: context.advance(residues, everything))
+    scores = scores_of(profile.bytes, residues, lambda residues: context.advance(residues, everything))
     nulls = np.array([null_score(len(r)) for r in residues], np.float32)
     mu, rate = profile.model.msv_mu, profile.model.msv_lambda
     over_null = [float(bits(score, null)) for score, null in zip(scores, nulls, strict=True)]

@@ -1,7 +1,8 @@
-"""``msv-warps``: MSV or SSV of all targets as CUDAMPF++ has it, on one CUDA device, with the pairs of ``msv``.
+"""``msv-warps`` and ``ssv-warps``: MSV and SSV of all targets as CUDAMPF++ has them, on one CUDA device, with the pairs of
+``msv`` and of ``ssv``.
 
-With ``model=msv`` the device computes MSV of every target, and the host P-values. With ``model=ssv`` it finds the best
-segment of every target, and the CPU's ``msv`` looks at those that may pass.
+The device computes MSV or the best segment of every target, and the host P-values. With ``msv-warps`` and ``model=ssv``
+the CPU's ``msv`` looks at the targets that may pass by their best segment.
 
 Source: Jiang, Ganesan & Yao 2018, section 3.
 """
@@ -23,21 +24,22 @@ from seqloom.plugins.common.resident_cuda import device_memory
 
 from .columns import PAIR_COLUMNS
 from .index_reference import profile_of
-from .msv_cpu import least_segments, length_costs, scores_and_p_values
+from .msv_cpu import decided, least_segments, length_costs, scores_and_p_values
 from .msv_warps_cuda import (
     CODES,
     MOST_ROWS,
     MOST_SEQUENCES,
     OVERFLOW,
     SHARED_BYTES,
+    WIDEST,
     SentColumns,
     quickest_layout,
     takes,
     warps_of_device,
 )
-from .profile import SearchProfile
+from .profile import ByteProfile, SearchProfile
 from .seed_msv_cpu import MsvFilterCpu, Targets, passing
-from .seed_msv_reference import candidates
+from .seed_msv_reference import SsvFilter, candidates
 from .warp_blocks import WIDTH, Columns, block_count, in_blocks, in_sequence
 
 if TYPE_CHECKING:
@@ -45,15 +47,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MsvWarpsOptions:
-    """Options of ``msv-warps``."""
+class WarpOptions:
+    """Options of ``ssv-warps``."""
 
-    model: str = option("msv", "msv: MSV of all targets; ssv: the best segment of all, then MSV of those that may pass",
-                        choices=("msv", "ssv"))
     numbers: int = option(2, "states in a register: 2 of sixteen bits, or 4 of eight as in the paper; 4 on devices "
                              "below compute capability 9.0", minimum=2, maximum=4)
-    sequences: int = option(MOST_SEQUENCES, "sequences that a warp takes side by side, at most: 1, 2, 4, 8, 16 or 32",
-                            minimum=1, maximum=MOST_SEQUENCES)
+    sequences: int = option(MOST_SEQUENCES, "sequences that a warp takes side by side, at most: 1, 2, 4, 8, 16, 32, 64, "
+                                            "or with 4 states in a register 128", minimum=1, maximum=WIDEST)
     rows: int = option(MOST_ROWS, "registers of a lane for states, at most", minimum=2, maximum=200)
     blocks: bool = option(True, "targets in balanced blocks; no: one behind the other, as they come")
 
@@ -62,6 +62,14 @@ class MsvWarpsOptions:
             raise OptionError(f"numbers must be 2 or 4, not {self.numbers}")
         if self.sequences & (self.sequences - 1):
             raise OptionError(f"sequences must be a power of two, not {self.sequences}")
+
+
+@dataclass(frozen=True)
+class MsvWarpsOptions(WarpOptions):
+    """Options of ``msv-warps``."""
+
+    model: str = option("msv", "msv: MSV of all targets; ssv: the best segment of all, then MSV of those that may pass",
+                        choices=("msv", "ssv"))
 
 
 class MsvWarps(MsvFilterCpu):
@@ -100,22 +108,49 @@ class MsvWarps(MsvFilterCpu):
         return pairs
 
     def _passing(self, context: Context, query: int, targets: _Laid, sent: SentColumns) -> Pairs:
-        profile, options = profile_of(context, query), self.options
+        profile = profile_of(context, query)
         if not takes(profile.bytes):
             return passing(context, [query], Targets(context, targets.numbers, [profile.length]),
-                           context.threads)
+                           context.threads, multihit=self.multihit)
+        return self._of_device(context, query, profile, targets, sent)
+
+    def _found(self, context: Context, profile: SearchProfile, model: str, sent: SentColumns) -> NDArray[np.int16]:
+        """What kernels of MSV or SSV ("msv" or "ssv") say of each target."""
+        options = self.options
         in_register = options.numbers if packed_arithmetic() is PACKED else 4
-        layout = quickest_layout(options.model, profile.length, in_register, options.rows, options.sequences)
-        found = sent.scores(profile.bytes, options.model, in_register, layout)
-        if options.model == "ssv":
+        layout = quickest_layout(model, profile.length, in_register, options.rows, options.sequences)
+        return sent.scores(profile.bytes, model, in_register, layout)
+
+    def _of_device(self, context: Context, query: int, profile: SearchProfile, targets: _Laid,
+                   sent: SentColumns) -> Pairs:
+        """Pairs of a query that kernels take."""
+        largest = context.options.largest_p("F1")
+        found = self._found(context, profile, self.options.model, sent)
+        if self.options.model == "ssv":
             model = profile.model
-            least = least_segments(profile.bytes, *targets.kinds, model.msv_mu, model.msv_lambda,
-                                   context.options.largest_p("F1"))
+            least = least_segments(profile.bytes, *targets.kinds, model.msv_mu, model.msv_lambda, largest)
             chosen = targets.numbers[found >= least[targets.kind]]
             context.count("looked at by the host", len(chosen))
             return passing(context, [query], Targets(context, chosen, [profile.length]), context.threads,
                            sieved=True)
-        return targets.passing(query, profile, found, context.options.largest_p("F1"))
+        return targets.passing(query, profile, found, found == OVERFLOW, largest)
+
+
+class SsvWarps(SsvFilter, MsvWarps):
+    """Pairs of ``ssv``, by S-lane SSV kernels on blocks of targets.
+
+    The method of Jiang, Ganesan & Yao 2018 (CUDAMPF++, algorithm 7), for comparison: choose it with
+    ``--stage seed.msv=ssv-warps``.
+    """
+
+    name = "ssv-warps"
+    Options = WarpOptions
+
+    def _of_device(self, context: Context, query: int, profile: SearchProfile, targets: _Laid,
+                   sent: SentColumns) -> Pairs:
+        best = self._found(context, profile, "ssv", sent)
+        ended_j, overflow = targets.ended(profile.bytes, best)
+        return targets.passing(query, profile, ended_j, overflow, context.options.largest_p("F1"))
 
 
 class _Laid:
@@ -144,12 +179,20 @@ class _Laid:
                              ("padding per million residues", 1e6 * balance.padding_to_real)):
             context.count(what, round(number))
 
-    def passing(self, query: int, profile: SearchProfile, found: NDArray[np.int16], largest: float) -> Pairs:
-        """Pairs of a query, of which MSV kernels have ``found`` J behind the last residue of each target."""
+    def ended(self, profile: ByteProfile, best: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
+        """Values of J behind the last residues, i2[n], and overflow, bool[n], where i2[n] ``best`` single segments count.
+
+        Kernels have them as they are, up to where each score overflows: none has to be looked at again.
+        """
+        found = decided([profile], best[None].astype(np.uint8), self.costs, multihit=False)
+        return found.ended_j[0], found.overflow[0]
+
+    def passing(self, query: int, profile: SearchProfile, ended_j: NDArray[np.int16], overflow: NDArray[np.bool_],
+                largest: float) -> Pairs:
+        """Pairs of a query, of values of J behind the last residue of each target, i2[n], and overflow, bool[n]."""
         model = profile.model
         statistics = np.array([[model.msv_mu], [model.msv_lambda]])
-        (scores,), (p_values,) = scores_and_p_values(found[None], (found == OVERFLOW)[None], self.costs, self.nulls,
-                                                     *statistics)
+        (scores,), (p_values,) = scores_and_p_values(ended_j[None], overflow[None], self.costs, self.nulls, *statistics)
         kept = np.flatnonzero(p_values <= largest)
         return Pairs(
             {

@@ -37,13 +37,14 @@ from seqloom.plugins.profile_hmm.extend_viterbi_cuda import ViterbiFilterCuda
 from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
 from seqloom.plugins.profile_hmm.index_reference import profile_of
 from seqloom.plugins.profile_hmm.msv_cpu import decided, length_costs, scores_and_p_values
-from seqloom.plugins.profile_hmm.msv_reference import msv_scores
+from seqloom.plugins.profile_hmm.msv_reference import best_segments, msv_scores
 from seqloom.plugins.profile_hmm.msv_warps_cuda import OVERFLOW, SentColumns, layout_of
 from seqloom.plugins.profile_hmm.options import ProfileOptions
 from seqloom.plugins.profile_hmm.profile import BYTE_BASE, BYTE_SCALE, ByteProfile, SearchProfile, search_profile
-from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu, Targets
-from seqloom.plugins.profile_hmm.seed_msv_cuda import Lengths, MsvFilterCuda, least_segments
-from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarps, MsvWarpsOptions
+from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu, SsvFilterCpu, Targets
+from seqloom.plugins.profile_hmm.seed_msv_cuda import Lengths, MsvFilterCuda, SsvFilterCuda, least_segments
+from seqloom.plugins.profile_hmm.seed_msv_reference import SsvFilter
+from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarps, MsvWarpsOptions, SsvWarps, WarpOptions
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
 from ..parts import ROOM, small_parts
@@ -65,11 +66,11 @@ def context_of(models: ModelBatch, targets: SequenceBatch, **options: float) -> 
     return Context(queries=models, targets=targets, options=context.options, indexes={index.kind: index})
 
 
-def same(context: Context) -> int:
+def same(context: Context, on_cpu: Any = MsvFilterCpu, on_device: Any = MsvFilterCuda) -> int:
     """Check that the device's pairs and counters are the CPU's; how many pairs there are."""
-    expected, counters = MsvFilterCpu().run(context, None), dict(context.counters)
+    expected, counters = on_cpu().run(context, None), dict(context.counters)
     context.counters.clear()
-    assert_same_records(expected, MsvFilterCuda().run(context, None))
+    assert_same_records(expected, on_device().run(context, None))
     assert counters == {name: number for name, number in context.counters.items() if name in counters}
     context.counters.clear()
     return len(expected)
@@ -234,18 +235,6 @@ def check_bytes() -> None:
     assert np.array_equal(less, np.maximum(first, second) - second)
 
 
-def best_segments(profile: ByteProfile, targets: list[np.ndarray]) -> np.ndarray:
-    """i2[n]: best ungapped segment of each target, cell by cell, at most 255 − bias."""
-    found = []
-    for target in targets:
-        row, best = np.zeros(profile.cost.shape[1] + 1, np.int64), 0
-        for code in target:
-            row[1:] = np.maximum(row[:-1] + profile.bias - profile.cost[code], 0)
-            best = max(best, int(row.max()))
-        found.append(min(best, 255 - profile.bias))
-    return np.array(found, np.int16)
-
-
 def same_by_warps(profile: ByteProfile, targets: list[np.ndarray], model: str, numbers: int, most_rows: int,
                   sequences: int, blocks: int, balanced: bool = True) -> int:
     """Check what kernels say of targets; how many scores overflow."""
@@ -257,7 +246,7 @@ def same_by_warps(profile: ByteProfile, targets: list[np.ndarray], model: str, n
     layout = layout_of(profile.cost.shape[1], numbers, most_rows, sequences)
     found = SentColumns(columns, costs).scores(profile, model, numbers, layout)
     if model == "ssv":
-        wanted = best_segments(profile, targets)
+        wanted = np.minimum(best_segments(profile, targets), 255 - profile.bias)
         assert np.array_equal(found, wanted), (layout, np.flatnonzero(found != wanted), found, wanted)
         return 0
     expected, overflow = msv_scores(profile, targets), found == OVERFLOW
@@ -349,6 +338,59 @@ def check_layouts() -> None:
     assert SIMULATED or overflows
 
 
+def check_shared_lanes() -> None:
+    """Two and four sequences in a lane: random models and targets, and scores that leave eight bits beside others."""
+    if SIMULATED:
+        warp_blocks.WIDTH = msv_warps_cuda.WIDEST
+    costs = np.full((28, 5), 60, np.uint8)
+    costs[3], costs[4] = 0, 200  # all gained that there is; and nothing left
+    for numbers, sequences in ((2, 64), (4, 64), (4, 128)):
+        width, overflows = 32 * numbers // sequences, 0
+        high = ByteProfile(np.tile(costs, width), 60, 20, 3)
+        assert layout_of(5 * width, numbers, 5, sequences) == (sequences, 5, True)
+        targets = [np.full(1 + n % 7, 3 + (n % 5 > 2), np.uint8) for n in range(sequences + 70)]
+        for model in ("msv", "ssv"):
+            overflows += same_by_warps(high, targets, model, numbers, 5, sequences, 1)
+            for seed in range(sequences, sequences + 1 if SIMULATED else sequences + 8):
+                few = np.random.default_rng(seed).integers
+                rows, blocks, count, longest = ((2, 1, 140, 6) if SIMULATED else
+                                                (int(few(2, 48)), int(few(1, 9)), 3000, 200))
+                same_by_several(rows, 1, seed, model, numbers, sequences, blocks, model == "msv" or bool(few(2)),
+                                70 * (seed % 3 == 0), count, longest)
+        assert overflows > sequences // 9, overflows
+        found = best_segments(high, targets)
+        assert (found + high.bias > 255).any() and (found == 0).any()
+
+
+def check_ssv() -> None:
+    """SSV alone gives the reference's pairs and the CPU's, by the scan and by warps with every setting; and with a
+    pipeline its hits."""
+    choices: list[dict[str, Any]] = [{}, {"numbers": 4, "rows": 4}, {"blocks": False, "sequences": 16}]
+    lengths, sizes = ([5, 19], [9, 0, 21, 13]) if SIMULATED else ([10, 120, 700, 2400], [0, *range(30, 1500, 9)])
+    models, targets = drawn(3, lengths, sizes)
+    for first in (0.02, 0.5, 1.0):
+        context = context_of(models, targets, F1=first)
+        found = same(context, SsvFilterCpu, SsvFilterCuda)
+        assert 0 < found <= len(lengths) * np.count_nonzero(targets.lengths)
+        expected = SsvFilter().run(context, None)
+        assert len(expected) == found
+        for chosen in choices if first == 0.5 or not SIMULATED else choices[:1]:
+            context.counters.clear()
+            assert_same_records(expected, SsvWarps(build_options(WarpOptions, chosen)).run(context, None))
+            assert context.counters["passed"] == found
+    models, targets = drawn(11, [18], [30, 41])
+    options = {"E": 1e6, "domE": 1e6, "F1": 0.6, "F2": 1.0, "F3": 1.0}
+    wanted = run_pipeline("hmmsearch", models, targets, options, stages=["seed.msv=ssv"])
+    assert len(wanted)
+    for backend, stage in (("cpu", "ssv"), ("cuda", "ssv"), ("cuda", "ssv-warps")):
+        assert_same_hits(wanted, run_pipeline("hmmsearch", models, targets, options, stages=[f"seed.msv={stage}"],
+                                              backend=backend))
+    if SIMULATED:
+        msv_warps_cuda.SHARED_BYTES = 128  # of 64 nodes: the longer model is the CPU's
+        context = context_of(*drawn(3, [3, 65], [9, 30]), F1=1.0)
+        assert_same_records(SsvFilter().run(context, None), SsvWarps(WarpOptions()).run(context, None))
+
+
 def check_columns() -> None:
     """The stage gives the CPU's pairs with every setting, at thresholds that few pass, most and all."""
     choices: list[dict[str, Any]] = [
@@ -396,7 +438,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 CHECKS = {"pairs": check_pairs, "filters": check_filters, "cutoffs": check_cutoffs, "pipeline": check_pipeline,
           "budget": check_budget, "bytes": check_bytes, "warps": check_warps, "layouts": check_layouts,
-          "columns": check_columns, "parts": check_parts}
+          "columns": check_columns, "parts": check_parts, "ssv": check_ssv, "shared-lanes": check_shared_lanes}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -1,5 +1,6 @@
 """The CPU kernels against the reference: equal to the last bit, for models and targets of any length."""
 
+from copy import copy
 from dataclasses import fields, replace
 
 import numpy as np
@@ -29,7 +30,7 @@ from seqloom.plugins.profile_hmm.forward_cpu import StripedOdds
 from seqloom.plugins.profile_hmm.forward_reference import backward, forward
 from seqloom.plugins.profile_hmm.hmmfile import DM
 from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
-from seqloom.plugins.profile_hmm.index_reference import HmmProfiles
+from seqloom.plugins.profile_hmm.index_reference import HmmProfiles, profile_of
 from seqloom.plugins.profile_hmm.logs_cpu import log_f32 as log_f32_cpu
 from seqloom.plugins.profile_hmm.msv_cpu import (
     decided,
@@ -45,8 +46,8 @@ from seqloom.plugins.profile_hmm.profile_cpu import search_profile as search_pro
 from seqloom.plugins.profile_hmm.score_null2_cpu import Null2ScoreCpu
 from seqloom.plugins.profile_hmm.score_null2_reference import Null2Score
 from seqloom.plugins.profile_hmm.scoring import hmm_scoring
-from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu
-from seqloom.plugins.profile_hmm.seed_msv_reference import MsvFilter
+from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu, SsvFilterCpu
+from seqloom.plugins.profile_hmm.seed_msv_reference import MsvFilter, SsvFilter
 from seqloom.plugins.profile_hmm.traces_reference import _cumulative
 from seqloom.plugins.profile_hmm.viterbi_cpu import StripedWords, viterbi_scores
 from seqloom.plugins.profile_hmm.viterbi_reference import viterbi_score
@@ -125,12 +126,52 @@ def test_filters_are_those_of_the_reference(sizes, seed, options):
     equal(ViterbiFilterCpu().run(context, biased), ViterbiFilter().run(context, biased))
 
 
+@settings(max_examples=12, deadline=None)
+@given(lengths, st.integers(0, 10**6), st.sampled_from([{}, {"F1": 0.3}, EVERYTHING]), st.sampled_from([0, 0, 60, 110]))
+def test_ssv_alone_is_that_of_the_reference(sizes, seed, options, dearer):
+    models = [random_model(size, seed + n) for n, size in enumerate(sizes)]
+    context = dear_to_enter(context_of(models, some_targets(models, seed), options), dearer)
+    pairs = SsvFilter().run(context, None)
+    equal(SsvFilterCpu().run(context, None), pairs)
+    equal(SsvFilterCpu().run(context, pairs.take(np.arange(len(pairs))[::2])), pairs.take(np.arange(len(pairs))[::2]))
+    # Pairs are some of those of MSV, and the scores at most its scores.
+    several = MsvFilter().run(context, None)
+    places = {pair: n for n, pair in enumerate(zip(several.query.tolist(), several.target.tolist(), strict=True))}
+    found = np.array([places[pair] for pair in zip(pairs.query.tolist(), pairs.target.tolist(), strict=True)], int)
+    assert (pairs.data["score"] <= several.data["score"][found]).all()
+
+
+def dear_to_enter(context, more):
+    """The context, with so many third-bits more to enter each model."""
+    index = context.indexes["hmm-profiles"]
+    profiles = {n: copy(profile) for n, profile in index.objects["profiles"].items()}
+    for profile in profiles.values():
+        vars(profile)["bytes"] = replace(profile.bytes, entry=profile.bytes.entry + more)
+    return replace(context, indexes={index.kind: replace(index, objects={"profiles": profiles})})
+
+
+@pytest.mark.parametrize("size", [100, 700, 1500])
+def test_ssv_scores_beyond_what_lanes_are_exact_for(size):
+    """What costs more than lanes take off at a time ends a segment of any score."""
+    model = random_model(size, size)
+    consensus, cut = PROTEIN.encode(model.consensus), []
+    for length in range(20, 100, 3):
+        cut += [consensus[:length].copy(), consensus[: 2 * length].copy()]
+        cut[-1][length] = PROTEIN.letters.index("*")
+    context = context_of([model], cut, EVERYTHING)
+    context = dear_to_enter(context, 110 - profile_of(context, 0).bytes.entry)
+    pairs = SsvFilterCpu().run(context, None)
+    equal(pairs, SsvFilter().run(context, None))
+    assert context.counters["row by row"] > 3 and np.isinf(pairs.data["score"]).any()
+
+
 def test_filters_of_long_models_and_of_the_shortest():
     for size, seed in ((1, 5), (2, 6), (3, 7), (700, 8), (1500, 9)):
         model = random_model(size, seed)
         context = context_of([model], some_targets([model], seed), EVERYTHING)
         pairs = MsvFilterCpu().run(context, None)
         equal(pairs, MsvFilter().run(context, None))
+        equal(SsvFilterCpu().run(context, None), SsvFilter().run(context, None))
         again = pairs.replace(filter_p=np.full(len(pairs), 2.0))
         equal(ViterbiFilterCpu().run(context, again), ViterbiFilter().run(context, again))
 
@@ -162,6 +203,8 @@ def test_filters_do_not_depend_on_threads_and_pieces(monkeypatch):
     models = [random_model(size, size) for size in (30, 90, 45)]
     targets = some_targets(models, 3)
     expected = MsvFilter().run(context_of(models, targets, {"F1": 0.5}), None)
+    single = SsvFilter().run(context_of(models, targets, {"F1": 0.5}), None)
+    assert 0 < len(single) <= len(expected)
     monkeypatch.setattr(seed_msv_cpu, "LEAST_PIECE", 1)
     monkeypatch.setattr(seed_msv_cpu, "_LEAST_REACH", 32)
     monkeypatch.setattr(seed_msv_cpu, "_STEPS", (8, 50))
@@ -170,6 +213,7 @@ def test_filters_do_not_depend_on_threads_and_pieces(monkeypatch):
     for threads in (1, 2, 5):
         context = context_of(models, targets, {"F1": 0.5}, threads)
         equal(MsvFilterCpu().run(context, None), expected)
+        equal(SsvFilterCpu().run(context, None), single)
     side_by_side = sum(model.length < ssv_striped_cpu.LEAST_LENGTH for model in models)  # the width decides
     assert len(stretches) >= 3 * min(2, side_by_side) and max(one.stretches for one in stretches) > len(targets)
     monkeypatch.setattr(seed_msv_cpu, "_FEW_RESIDUES", 0)
@@ -232,17 +276,17 @@ def test_segments_that_suffice_are_found_and_few_others(slots):
     assert not above.any()
 
 
-@given(st.integers(0, 1000), st.integers(1, 400), st.sampled_from([1e-6, 0.02, 0.3, 1.0]))
+@given(st.integers(0, 1000), st.integers(1, 400), st.sampled_from([1e-6, 0.02, 0.3, 1.0]), st.booleans())
 @settings(max_examples=20)
-def test_the_least_segment_that_passes(seed, size, largest):
+def test_the_least_segment_that_passes(seed, size, largest, multihit):
     profile = search_profile(random_model(size, seed))
     costs, nulls = length_costs(np.array([1, 7, 60, 400, 3000, 40_000]))
     mu, rate = profile.model.msv_mu, profile.model.msv_lambda
     best = np.repeat(np.arange(256, dtype=np.uint8)[:, None], len(costs), axis=1)  # as if each were another model's
-    _, ended_j, overflow, again = decided([profile.bytes] * 256, best, costs)
+    _, ended_j, overflow, again = decided([profile.bytes] * 256, best, costs, multihit)
     p_values = scores_and_p_values(ended_j, overflow, costs, nulls, np.full(256, mu), np.full(256, rate))[1]
     passes = list(again | (p_values <= largest))
-    least = least_segments(profile.bytes, costs, nulls, mu, rate, largest)
+    least = least_segments(profile.bytes, costs, nulls, mu, rate, largest, multihit)
     assert least.tolist() == [passes_of.index(True) if any(passes_of) else 256
                               for passes_of in np.transpose(passes).tolist()]
     assert all(np.all(np.diff(passes_of) >= 0) for passes_of in np.transpose(passes).astype(int))

@@ -1,6 +1,7 @@
 """The integer filters against obvious loops over cells, and random numbers and P-values against known values."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.plugins.profile_hmm.bias_reference import bias_odds, bias_score
 from seqloom.plugins.profile_hmm.exact_math import F32, compensated_sum, expf, log_sum, odds
-from seqloom.plugins.profile_hmm.msv_reference import msv_scores
+from seqloom.plugins.profile_hmm.msv_reference import best_segments, msv_scores, ssv_scores
 from seqloom.plugins.profile_hmm.p_values import exponential_log_survival, exponential_survival, gumbel_survival
 from seqloom.plugins.profile_hmm.profile import (
     BYTE_BASE,
@@ -16,6 +17,7 @@ from seqloom.plugins.profile_hmm.profile import (
     MINUS_INFINITY,
     WORD_BASE,
     WORD_SCALE,
+    ByteProfile,
     byte_length_cost,
     null_score,
     search_profile,
@@ -47,6 +49,25 @@ def msv_by_cells(profile, target):
             return F32(np.inf)
         j = max(j, max(row) - profile.end)
         begin = max(max(BYTE_BASE, j) - to_begin, 0)
+    return (F32(j - length_cost) - F32(BYTE_BASE)) / BYTE_SCALE - F32(3.0)
+
+
+def ssv_by_cells(profile, target):
+    """SSV: MSV that is entered from N alone, so that the best segment, if one gains, is all that counts."""
+    length_cost = byte_length_cost(len(target))
+    to_begin = length_cost + profile.entry
+    best = 0
+    for first in range(-len(target), profile.cost.shape[1]):  # diagonals: node − residue
+        running = 0
+        for place in range(max(0, -first), min(len(target), profile.cost.shape[1] - first)):
+            running = max(running + profile.bias - int(profile.cost[target[place], first + place]), 0)
+            best = max(best, running)
+    j = 0 if to_begin + profile.end + profile.bias >= 127 else max(BYTE_BASE - to_begin - profile.end, 0)
+    if best:
+        reached = max(BYTE_BASE - to_begin, 0) + best
+        if reached + profile.bias >= 255:
+            return F32(np.inf)
+        j = max(j, reached - profile.end)
     return (F32(j - length_cost) - F32(BYTE_BASE)) / BYTE_SCALE - F32(3.0)
 
 
@@ -93,6 +114,39 @@ def pair(size):
 def test_msv_equals_the_loop_over_cells(size):
     profile, target = pair(size)
     assert msv_scores(profile.bytes, [target])[0] == msv_by_cells(profile.bytes, target)
+
+
+@given(sizes, st.sampled_from([0, 0, 40, 90]))
+@settings(max_examples=60, deadline=None)
+def test_ssv_equals_the_loop_over_diagonals(size, dearer):
+    profile, target = pair(size)
+    dear = replace(profile.bytes, entry=profile.bytes.entry + dearer)
+    assert ssv_scores(dear, [target])[0] == ssv_by_cells(dear, target)
+
+
+@given(sizes, st.sampled_from([0, 0, 40, 90]))
+@settings(max_examples=60, deadline=None)
+def test_ssv_says_no_more_than_msv_and_the_same_where_hmmer_leaves_it_at_that(size, dearer):
+    profile, target = pair(size)
+    dear = replace(profile.bytes, entry=profile.bytes.entry + dearer)
+    ssv, msv = ssv_scores(dear, [target])[0], msv_scores(dear, [target])[0]
+    assert ssv <= msv
+    # HMMER 3.3.2 asks MSV where J could be used, and where signed bytes or the costs leave SSV's range.
+    costs = byte_length_cost(len(target)) + dear.entry
+    best = int(best_segments(dear, [target])[0])
+    if costs + dear.end + dear.bias < 127 and best < 127 - dear.bias and best <= costs + dear.end:
+        assert ssv == msv
+
+
+def test_ssv_counts_one_segment_where_msv_counts_two():
+    profile = ByteProfile(np.where(np.arange(28)[:, None] == 3, 5, 60) * np.ones(30, np.int64), 10, 20, 3)
+    once = np.array([3] * 9 + [4] * 40, np.uint8)
+    twice = np.concatenate([once, once])[: len(once)]
+    assert ssv_scores(profile, [once])[0] == msv_scores(profile, [once])[0]
+    twice[20:29] = 3
+    assert ssv_scores(profile, [twice])[0] == ssv_scores(profile, [once])[0] <= msv_scores(profile, [twice])[0]
+    longer = np.array(([3] * 9 + [4]) * 6, np.uint8)
+    assert ssv_scores(profile, [longer])[0] < msv_scores(profile, [longer])[0]
 
 
 def test_msv_of_many_targets_equals_msv_of_each():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import seqloom
 from seqloom.core.context import SearchSpace
-from seqloom.core.errors import InputError, OptionError
+from seqloom.core.errors import InputError, OptionError, UsageError
 from seqloom.core.records import DELETE, INSERT
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.profile_hmm.scan_reference import ScanStatistics
@@ -40,6 +40,18 @@ def test_pairs_are_those_of_hmmsearch(scan):
     for name in searched.schema:
         assert np.array_equal(left.data[name], right.data[name]), name
     assert_same_records(left.alignments, right.alignments)
+
+
+def test_ssv_alone_finds_the_pairs_of_hmmsearch_with_it(scan):
+    sequences, models = scan
+    searched = run_pipeline("hmmsearch", models, sequences, EQUAL, ["seed.msv=ssv"])
+    for backend in ("reference", "cpu"):
+        scanned = run_pipeline("hmmscan", sequences, models, EQUAL, ["seed.msv=scan-ssv"], backend=backend)
+        assert sorted(zip(scanned.query.tolist(), scanned.target.tolist(), scanned.bit_score.tolist(), strict=True)) == (
+            sorted(zip(searched.target.tolist(), searched.query.tolist(), searched.bit_score.tolist(), strict=True)))
+    assert len(searched) > 3
+    with pytest.raises(UsageError, match="ssv"):
+        run_pipeline("hmmscan", sequences, models, EQUAL, ["seed.msv=ssv"])
 
 
 def test_turned_twice_is_the_same(scan):

@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,9 +19,9 @@ from seqloom.plugins.profile_hmm.plugin import seqloom_stages
 from seqloom.plugins.profile_hmm.scoring import hmm_scoring
 from seqloom.plugins.profile_hmm.seed_msv_reference import MsvFilter
 from seqloom.plugins.profile_hmm.writers import DomainTable, TargetTable
-from seqloom.testing import check_pipeline, check_stage, run_pipeline
+from seqloom.testing import assert_same_hits, check_pipeline, check_stage, run_pipeline
 
-from tests.plugins.profile_hmm.models import batch, consensus_targets, random_model
+from tests.plugins.profile_hmm.models import batch, consensus_targets, random_model, random_target
 from tests.plugins.profile_hmm.tables import Report, table
 
 
@@ -37,6 +38,27 @@ def test_stages_conform(stage):
 
 def test_results_do_not_depend_on_how_the_work_is_cut_up(search):
     check_pipeline("hmmsearch", *search, least=3)
+
+
+def test_ssv_alone_takes_the_place_of_msv(search):
+    """The same pairs on each back end, without the target that only passes by several segments together."""
+    queries, targets = search
+    # Weak pieces of the consensus, none of which suffices by itself.
+    model, pieces = queries.models[0], []
+    for n in range(10):
+        start = 3 * n % (model.length - 6)
+        pieces += [random_target(1, n), PROTEIN.encode(model.consensus)[start : start + 6]]
+    rows = [targets.searched()[a:b] for a, b in pairwise(targets.offsets.tolist())]
+    targets = SequenceBatch.of(PROTEIN, [*rows, np.concatenate(pieces)], [*targets.names, "pieces"])
+    found = {}
+    options = {"F1": 1e-4, "F2": 1.0, "F3": 1.0, "nobias": True}
+    for stage in ("msv", "ssv"):
+        for backend in ("reference", "cpu"):
+            hits = run_pipeline("hmmsearch", queries, targets, options, [f"seed.msv={stage}"], backend=backend)
+            assert_same_hits(found.setdefault(stage, hits), hits)
+    names = {stage: {targets.names[n] for n in hits.target} for stage, hits in found.items()}
+    assert names["msv"] - names["ssv"] == {"pieces"} and {"one", "two"} <= names["ssv"] < names["msv"]
+    check_pipeline("hmmsearch", *search, backends=("reference", "cpu"), stages=["seed.msv=ssv"], least=3)
 
 
 def test_hits_and_domains(search):
