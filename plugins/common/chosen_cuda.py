@@ -9,7 +9,7 @@ from seqloom.core.context import Context
 from seqloom.core.stages import Footprint, Shape
 
 from .chosen_cpu import chosen_sequences
-from .resident_cuda import Volume, device_memory, devices_for, in_parts, on_devices, part_size
+from .resident_cuda import Volume, device_memory, in_parts, part_size
 from .resident_index_cuda import shape_in_parts
 from .workspace_cuda import WorkKind, WorkSize, Workspace
 
@@ -23,12 +23,6 @@ def footprint_of_chosen(shape: Shape, host: int, working: int) -> Footprint:
     part = part_size(shape.target_residues, shape.targets, shape.longest_target, shape.device_memory,
                      lambda part: working)
     return Footprint(host=host + part.nbytes, device=part.nbytes + working, in_turn=True)
-
-
-def others_turn(context: Context) -> bool:
-    """Whether another stage has the turn of a device, for which this one would wait: the host is done sooner then."""
-    devices = devices_for(context) if in_parts(context) else ()
-    return any(on_devices(lambda device: device_memory().taken, devices, devices))
 
 
 def needed_targets(context: Context, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -443,11 +443,6 @@ class DeviceMemory:
               closing(self._volumes(batches, size, budget, self._limit(budget) - space.size)) as volumes):
             yield space, volumes
 
-    @property
-    def taken(self) -> bool:
-        """Whether a stage whose volume comes part by part has its turn."""
-        return self._for_parts.locked()
-
     @contextmanager
     def turn(self) -> Iterator[None]:
         """The turn of a stage that brings parts of its volume itself."""

@@ -13,7 +13,6 @@ from seqloom.core.cuda.jit import launching
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.chosen_cuda import others_turn
 from seqloom.plugins.common.resident_cuda import Volume
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 from seqloom.plugins.common.workspace_cuda import Workspace
@@ -39,10 +38,6 @@ class BiasFilterCuda(OnDevices, BiasFilterCpu):
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               nulls: NDArray[np.float32]) -> None:
-        if others_turn(context):
-            context.count("by the host", len(chosen))
-            super().score(context, records, chosen, nulls)
-            return
         lengths = context.targets.lengths[context.targets.locate(records.target)]
         works, left = works_of(context, records, chosen), [np.empty(0, np.int64)]
         for rows, (sums, lasts) in over_works(context, works, lambda work: TABLE, _begin):

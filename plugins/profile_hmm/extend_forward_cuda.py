@@ -14,7 +14,6 @@ from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.transfer import clear
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.chosen_cuda import others_turn
 from seqloom.plugins.common.resident_cuda import Volume
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 from seqloom.plugins.common.workspace_cuda import Workspace
@@ -41,10 +40,6 @@ class ForwardFilterCuda(OnDevices, ForwardFilterCpu):
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               scores: NDArray[np.float32]) -> None:
-        if others_turn(context):
-            context.count("by the host", len(chosen))
-            super().score(context, records, chosen, scores)
-            return
         lengths = context.targets.lengths[context.targets.locate(records.target)]
         sizes = context.queries.lengths[np.searchsorted(context.queries.ordinals, records.query)]
         alone = longest_pairs(lengths[chosen] * sizes[chosen], _WORTH)

@@ -14,7 +14,6 @@ from seqloom.core.cuda.transfer import clear
 from seqloom.core.kernels.packed16 import PACKED, SIMULATED, packed_arithmetic
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.chosen_cuda import others_turn
 from seqloom.plugins.common.resident_cuda import Volume
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 from seqloom.plugins.common.workspace_cuda import Workspace
@@ -38,8 +37,7 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               scores: NDArray[np.float32]) -> None:
-        if packed_arithmetic() is not PACKED or others_turn(context):
-            context.count("by the host", len(chosen))
+        if packed_arithmetic() is not PACKED:
             super().score(context, records, chosen, scores)
             return
         lengths = context.targets.lengths[context.targets.locate(records.target)]

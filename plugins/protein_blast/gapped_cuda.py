@@ -23,7 +23,7 @@ from seqloom.core.cuda.transfer import clear
 from seqloom.core.engine.threads import run_tasks, short_switch_interval
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.chosen_cuda import chosen_volumes, footprint_of_chosen, needed_targets, others_turn
+from seqloom.plugins.common.chosen_cuda import chosen_volumes, footprint_of_chosen, needed_targets
 from seqloom.plugins.common.culling_cpu import PAIR
 from seqloom.plugins.common.grouping import group_parts
 from seqloom.plugins.common.resident_cuda import Volume, devices_for, on_devices
@@ -156,8 +156,7 @@ class PreliminaryGappedCuda(OnDevices, PreliminaryGappedCpu):
                  segments: NDArray[np.int64]) -> NDArray[np.int64]:
         scoring, queries, targets = context.scoring, context.queries, context.targets
         costs = scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop
-        if (not len(pairs) or not has_room(*costs) or targets.searched() is not targets.residues
-                or others_turn(context)):
+        if not len(pairs) or not has_room(*costs) or targets.searched() is not targets.residues:
             return super().extended(context, pairs, bounds, segments)
         doubtfuls = np.array([scoring.restricted_cutoff(place) for place in range(len(queries))], np.int64)
         ends = ends_on_devices(context, pairs, bounds, segments, doubtfuls)

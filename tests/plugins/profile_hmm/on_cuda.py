@@ -8,7 +8,6 @@ import argparse
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from numba import cuda as _cuda
@@ -25,7 +24,7 @@ from seqloom.core.pipeline import compose
 from seqloom.core.records import Records
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.installed import registry
-from seqloom.plugins.common import diagonal_scan_cuda, resident_cuda
+from seqloom.plugins.common import diagonal_scan_cuda
 from seqloom.plugins.common.resident_cuda import device_memory
 from seqloom.plugins.profile_hmm import extend_forward_cuda, msv_warps_cuda, pairs_cuda, warp_blocks
 from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
@@ -183,11 +182,7 @@ def check_parts() -> None:
         for threads in (1, 3):
             assert_same_hits(wanted, run_pipeline("hmmsearch", models, targets, options, backend="cuda",
                                                   threads=threads, device_memory=ROOM))
-        number = len(asked)
-        with patch.object(resident_cuda.DeviceMemory, "taken", True):  # filters of pairs are the host's then
-            assert_same_hits(wanted, run_pipeline("hmmsearch", models, targets, options, backend="cuda",
-                                                  device_memory=ROOM))
-    assert number > 8 and len(asked) - number < number // 2
+    assert len(asked) > 8
 
 
 def check_budget() -> None:
