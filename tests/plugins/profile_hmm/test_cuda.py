@@ -69,7 +69,7 @@ def test_ssv_of_long_models_has_a_warp_for_each_sequence() -> None:
 
 def test_options_of_the_kernels_are_checked() -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.core.errors import OptionError
+    from seqloom.core.errors import OptionError, UnknownNameError
     from seqloom.core.options import build_options
     from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarpsOptions, WarpOptions
 
@@ -77,6 +77,6 @@ def test_options_of_the_kernels_are_checked() -> None:
         with pytest.raises(OptionError):
             build_options(MsvWarpsOptions, wrong)
     assert build_options(MsvWarpsOptions, {"sequences": 4, "model": "ssv"}).sequences == 4
-    with pytest.raises(OptionError):
+    with pytest.raises(UnknownNameError, match="model"):
         build_options(WarpOptions, {"model": "msv"})
     assert build_options(WarpOptions, {"sequences": 128}) == WarpOptions(sequences=128)
