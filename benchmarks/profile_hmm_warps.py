@@ -10,9 +10,10 @@ a first, without compiling and without copying targets and models to the device.
 
     balance   table 3: rows and end marks of blocks, their deviations, and padding
     rates     figures 6 to 9: MSV and SSV by the model's length, of kernels with as many sequences a warp as the length
-              allows and of those with one (CUDAMPF), with two states in a register and with four; beside them our scan
-              for the same threshold; and whole stages, those of the CPU by one thread and by all, held to the same
-              pairs: notes say DIFFERENT where they aren't
+              allows, up to 32, of those with 64 and 128, where the length allows these, and of those with one
+              (CUDAMPF), with two states in a register and with four; beside them our scan for the same threshold; and
+              whole stages of MSV and of SSV alone, those of the CPU by one thread and by all, held to the same pairs:
+              notes say DIFFERENT where they aren't
     blocks    table 6: targets in balanced blocks, and one behind the other as they come
     rows      table 1: 32 sequences a warp, by how many registers of a lane hold states
 
@@ -52,7 +53,10 @@ MODELS = {"msv": (6, 8), "ssv": (7, 9)}
 """With the figures that show their rates and their speed-ups."""
 NUMBERS = {2: "two in a register", 4: "four in a register"}
 SIDE_BY_SIDE = {32: "several a warp", 1: "one a warp"}
-SCAN, STAGE, OURS, CPU, RATE = "our scan", "stage", "our stage", "cpu", "10⁹ cells a second"
+MORE = "64 and more a warp"
+"""Where it is so many: sequences share lanes then."""
+SCAN, STAGE, ALONE, OURS, CPU = "our scan", "stage", "stage of ssv alone", "our stage", "cpu"
+RATE = "10⁹ cells a second"
 COMPARED = (f"{SIDE_BY_SIDE[32]}, {NUMBERS[2]}", SCAN, OURS)
 """What figures 8 and 9 hold against the CPU's stage."""
 SEED = 7
@@ -162,9 +166,14 @@ def rates(bench: Bench) -> Iterator[Row]:
 
 
 def of_kernels(bench: Bench, sent: Any, length: int, context: Context) -> Iterator[Row]:
+    from seqloom.plugins.profile_hmm.msv_warps_cuda import layout_of
+    from seqloom.plugins.profile_hmm.warp_blocks import WIDTH
+
     for model in MODELS:
         for numbers, in_register in NUMBERS.items():
-            for most, side_by_side in SIDE_BY_SIDE.items():
+            widest = layout_of(length, numbers, most_sequences=WIDTH).sequences
+            more = {widest: MORE} if widest > max(SIDE_BY_SIDE) else {}
+            for most, side_by_side in (SIDE_BY_SIDE | more).items():
                 seconds, layout = kernel_seconds(bench, sent, context, model, numbers, most)
                 held = "" if layout.held else ", shared memory"
                 yield bench.row("rates", length, model, f"{side_by_side}, {in_register}", seconds, context,
@@ -173,18 +182,27 @@ def of_kernels(bench: Bench, sent: Any, length: int, context: Context) -> Iterat
 
 
 def of_stages(bench: Bench, length: int, context: Context) -> Iterator[Row]:
-    """Whole stages, held to the pairs of the first one."""
-    from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu
+    """Whole stages of MSV and of SSV alone."""
+    from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu, SsvFilterCpu
 
-    stages: dict[str, tuple[Any, int]] = {}
+    of_msv: dict[str, Any] = {}
+    alone: dict[str, Any] = {}
     if cuda_available():
-        from seqloom.plugins.profile_hmm.seed_msv_cuda import MsvFilterCuda
-        from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarps, MsvWarpsOptions
+        from seqloom.plugins.profile_hmm.seed_msv_cuda import MsvFilterCuda, SsvFilterCuda
+        from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarps, MsvWarpsOptions, SsvWarps, WarpOptions
 
-        stages[OURS] = MsvFilterCuda(), 1
-        stages |= {f"{model} by warps": (MsvWarps(build_options(MsvWarpsOptions, {"model": model})), 1)
-                   for model in MODELS}
-    stages |= {f"{CPU}, {threads} thread{'s' * (threads > 1)}": (MsvFilterCpu(), threads)
+        of_msv = {OURS: MsvFilterCuda()} | {
+            f"{model} by warps": MsvWarps(build_options(MsvWarpsOptions, {"model": model})) for model in MODELS}
+        alone = {OURS: SsvFilterCuda(), "by warps": SsvWarps(build_options(WarpOptions, {}))}
+    yield from equal_stages(bench, STAGE, length, context, of_msv, MsvFilterCpu())
+    yield from equal_stages(bench, ALONE, length, context, alone, SsvFilterCpu())
+
+
+def equal_stages(bench: Bench, what: str, length: int, context: Context, on_device: Mapping[str, Any],
+                 on_cpu: Any) -> Iterator[Row]:
+    """Stages, held to the pairs of the first one."""
+    stages = {name: (stage, 1) for name, stage in on_device.items()}
+    stages |= {f"{CPU}, {threads} thread{'s' * (threads > 1)}": (on_cpu, threads)
                for threads in sorted({1, bench.threads})}
     expected: Any = None
     for name, (stage, threads) in stages.items():
@@ -193,7 +211,7 @@ def of_stages(bench: Bench, length: int, context: Context) -> Iterator[Row]:
         expected = pairs if expected is None else expected
         seconds = bench.best(lambda s=stage, a=around: s.run(a, None))  # type: ignore[misc]
         note = f"{len(pairs):,} pairs"
-        yield bench.row("rates", length, STAGE, name, seconds, context,
+        yield bench.row("rates", length, what, name, seconds, context,
                         note if equal(expected, pairs) else f"DIFFERENT: {note}")
 
 
@@ -245,13 +263,11 @@ def tiny_targets() -> SequenceBatch:
 
 
 def small_for_the_simulator() -> None:
-    """Few threads, and blocks of few columns, so that a simulated device is done in moments."""
+    """Few threads, so that a simulated device is done in moments."""
     from seqloom.plugins.common import diagonal_scan_cuda
-    from seqloom.plugins.profile_hmm import warp_blocks
 
     diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
-    warp_blocks.WIDTH = 32
 
 
 def measure(arguments: argparse.Namespace) -> int:
@@ -320,7 +336,8 @@ def by_length(rows: Sequence[Row], *what: str) -> Series:
 
 def speed_ups(rows: Sequence[Row], model: str) -> Series:
     """How many times as fast as the CPU's stage a model's kernel, our scan and our stage are."""
-    found, stages = by_length(rows, model, SCAN, STAGE), by_length(rows, STAGE)
+    stage = ALONE if model == "ssv" else STAGE
+    found, stages = by_length(rows, model, SCAN, stage), by_length(rows, stage)
     return {f"{place}, beside {cpu}": [(length, rate / slow) for (length, rate), (_, slow) in zip(
         found[place], stages[cpu], strict=False)]
         for cpu in stages if cpu.startswith(CPU) for place in COMPARED if place in found}

@@ -10,9 +10,10 @@ loop over slots is written out, which keeps states in registers. S is the larges
 6), but 1 for SSV of models so long that several sequences a warp gain nothing (section 3.4.2); models that are too long
 for one group of all lanes have their states in shared memory.
 
-More than 32 sequences share lanes, each with its part of every register (S = 64, and 128 with four numbers in one): a
-lane goes down two or four columns, no number moves on from one sequence to another, and what a slot adds is put together
-of the scores of their residues, which the lanes of the warp hold, one code each, and tell each other (algorithm 4).
+More than 32 sequences share lanes, each with its part of every register (S = 64, and 128 with four numbers in one).
+A lane goes down two or four columns, no number moves on from one sequence to another, and what a slot adds is put
+together of the scores of their residues, which the lanes of the warp hold, one code each, and tell each other
+(algorithm 4).
 
 The paper has four numbers of eight bits in a register. Devices of today have no instructions for these any more, but
 since compute capability 9.0 some for two numbers of sixteen bits, a sum with a maximum among them. Both forms are here:
@@ -126,8 +127,8 @@ class Form:
         costs: whether scores are costs and bias, to be taken off with the bias given back.
         lost: the score with which nothing is kept.
         moved, spread, swapped: selectors of ``choose_bytes``: one number on, from the register of the lane before; the
-            first number everywhere; and those that bring all numbers beside each other. ``moved`` and ``swapped`` by how
-            many sequences share a register, whose numbers they keep apart; with nothing before its first number.
+            first number everywhere; and those that bring all numbers of a sequence beside each other. ``moved`` and
+            ``swapped`` are by how many sequences share a register.
     """
 
     name: str
@@ -278,6 +279,7 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
                 state[uint64(base + int32(h) * int32(32))] = int32(0)
         last = int32(0)
         best = int32(0)
+        any_sequence = False
         for n in unrolled(SHARING):
             place[n] = int64(starts[column + int32(n)])
             length[n] = int32(lengths[column + int32(n)])
@@ -288,7 +290,11 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
             coming[n] = int32(PADDING)
             if length[n] > int32(0):
                 coming[n] = int32(residues[uint64(place[n])])
-        for row in range(heights[block]):
+                any_sequence = True
+        height = int32(0)
+        if any_of_warp(any_sequence):  # the last block has columns without any sequence
+            height = int32(heights[block])
+        for row in range(height):
             ends = False
             for n in unrolled(SHARING):
                 residue[n] = coming[n]
@@ -346,12 +352,11 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
                 if MULTIHIT:
                     j[n] = int32(max(j[n], top - end))
                     begin[n] = begin_of(j[n], begin_cost[n])
-                if CARRIES:
-                    if top + bias >= int32(255):
-                        begin[n] = int32(0)
-                        for h in unrolled(ROWS):
-                            state[h] = int32(state[h] & int32(OTHERS[n]))
-                        last = state[ROWS - 1]
+                if CARRIES and top + bias >= int32(255):
+                    begin[n] = int32(0)
+                    for h in unrolled(ROWS):
+                        state[h] = int32(state[h] & int32(OTHERS[n]))
+                    last = state[ROWS - 1]
                 if residue[n] == int32(END):
                     if own == int32(0):
                         if MULTIHIT:

@@ -1,5 +1,4 @@
-"""``msv`` on CUDA devices: SSV of all targets on the resident volume, then the CPU's ``msv`` of those that may pass; and
-``ssv``, likewise.
+"""``msv`` and ``ssv`` on CUDA devices: SSV of all targets on the resident volume, the CPU's of those that may pass.
 
 The device finds, for each model, the targets of which some ungapped segment scores enough: a score is that of the
 eight-bit profile, whole numbers, and enough is the least with which a target whose length costs as much can reach the

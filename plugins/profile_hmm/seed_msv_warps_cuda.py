@@ -1,5 +1,5 @@
-"""``msv-warps`` and ``ssv-warps``: MSV and SSV of all targets as CUDAMPF++ has them, on one CUDA device, with the pairs of
-``msv`` and of ``ssv``.
+"""``msv-warps`` and ``ssv-warps``: MSV and SSV of all targets as CUDAMPF++ has them, on one CUDA device, with the pairs
+of ``msv`` and of ``ssv``.
 
 The device computes MSV or the best segment of every target, and the host P-values. With ``msv-warps`` and ``model=ssv``
 the CPU's ``msv`` looks at the targets that may pass by their best segment.
@@ -52,8 +52,8 @@ class WarpOptions:
 
     numbers: int = option(2, "states in a register: 2 of sixteen bits, or 4 of eight as in the paper; 4 on devices "
                              "below compute capability 9.0", minimum=2, maximum=4)
-    sequences: int = option(MOST_SEQUENCES, "sequences that a warp takes side by side, at most: 1, 2, 4, 8, 16, 32, 64, "
-                                            "or with 4 states in a register 128", minimum=1, maximum=WIDEST)
+    sequences: int = option(MOST_SEQUENCES, "sequences that a warp takes side by side, at most: 1, 2, 4, 8, 16, 32, 64 "
+                                            "or 128, the last with numbers=4 only", minimum=1, maximum=WIDEST)
     rows: int = option(MOST_ROWS, "registers of a lane for states, at most", minimum=2, maximum=200)
     blocks: bool = option(True, "targets in balanced blocks; no: one behind the other, as they come")
 
@@ -180,9 +180,9 @@ class _Laid:
             context.count(what, round(number))
 
     def ended(self, profile: ByteProfile, best: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
-        """Values of J behind the last residues, i2[n], and overflow, bool[n], where i2[n] ``best`` single segments count.
+        """Values of J behind the last residues, i2[n], and overflow, bool[n], of best segments i2[n].
 
-        Kernels have them as they are, up to where each score overflows: none has to be looked at again.
+        Kernels say these exactly, up to where every score overflows: none has to be looked at again.
         """
         found = decided([profile], best[None].astype(np.uint8), self.costs, multihit=False)
         return found.ended_j[0], found.overflow[0]

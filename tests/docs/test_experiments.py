@@ -148,8 +148,14 @@ def test_the_experiments_of_cudampf(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     stages = {row[4]: row[6] for row in rows if row[3] == "stage"}
     assert list(stages) == ["our stage", "msv by warps", "ssv by warps", "cpu, 1 thread", "cpu, 2 threads"]
     assert all(note.endswith("; 2 pairs") for note in stages.values())
+    alone = {row[4]: row[6] for row in rows if row[3] == "stage of ssv alone"}
+    assert list(alone) == ["our stage", "by warps", "cpu, 1 thread", "cpu, 2 threads"]
+    assert all(note.endswith("; 2 pairs") for note in alone.values())
+    more = [row[6].split("; ")[1] for row in rows if row[4].startswith("64 and more")]
+    assert more == ["S 64, H 9", "S 128, H 9"] * 2
     measured(monkeypatch, "profile_hmm_warps", "measure", str(tmp_path / "other"), "--tiny", "--threads", "2")
-    assert [line.split("\t")[4] for line in (tmp_path / "other").read_text().splitlines()] == list(stages)[3:]
+    assert [line.split("\t")[4] for line in (tmp_path / "other").read_text().splitlines()] == [
+        *list(stages)[3:], *list(alone)[2:]]
     pytest.importorskip("matplotlib")
     measured(monkeypatch, "profile_hmm_warps", "draw", str(table), str(images))
     assert "| 0 | balanced blocks | 1.00000 | 13.00000 | 0.00000 | 4.00000 |" in (

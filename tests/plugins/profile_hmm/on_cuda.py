@@ -338,12 +338,12 @@ def check_shared_lanes() -> None:
     if SIMULATED:
         warp_blocks.WIDTH = msv_warps_cuda.WIDEST
     costs = np.full((28, 5), 60, np.uint8)
-    costs[3], costs[4] = 0, 200  # all gained that there is; and nothing left
+    costs[3], costs[4], costs[5] = 0, 200, 50  # much gained, nothing left, little gained
     for numbers, sequences in ((2, 64), (4, 64), (4, 128)):
         width, overflows = 32 * numbers // sequences, 0
         high = ByteProfile(np.tile(costs, width), 60, 20, 3)
         assert layout_of(5 * width, numbers, 5, sequences) == (sequences, 5, True)
-        targets = [np.full(1 + n % 7, 3 + (n % 5 > 2), np.uint8) for n in range(sequences + 70)]
+        targets = [np.full(1 + n % 7, 3 + n % 3, np.uint8) for n in range(sequences + 70)]
         for model in ("msv", "ssv"):
             overflows += same_by_warps(high, targets, model, numbers, 5, sequences, 1)
             for seed in range(sequences, sequences + 1 if SIMULATED else sequences + 8):

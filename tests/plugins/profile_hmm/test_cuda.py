@@ -31,14 +31,16 @@ def test_the_host_takes_the_longest_pairs_while_the_device_takes_the_others(size
         assert own.sum() <= worth * own.min()
 
 
-@given(st.integers(1, 12_000), st.sampled_from([2, 4]), st.integers(2, 60), st.sampled_from([1, 2, 4, 8, 16, 32]))
+@given(st.integers(1, 12_000), st.sampled_from([2, 4]), st.integers(2, 60),
+       st.sampled_from([1, 2, 4, 8, 16, 32, 64, 128]))
 def test_a_warp_takes_as_many_sequences_as_a_models_length_allows(length: int, numbers: int, most_rows: int,
                                                                   most: int) -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
     from seqloom.plugins.profile_hmm.msv_warps_cuda import layout_of
 
     # Equations 5 and 6 of CUDAMPF++: f = W · Hmax for each S, and the least H with W · H of a model's nodes or more.
-    reaches = {1 << k: 32 * numbers // (1 << k) * most_rows for k in range(most.bit_length())}
+    # Equation 3: there are no more sequences than numbers.
+    reaches = {1 << k: 32 * numbers // (1 << k) * most_rows for k in range(most.bit_length()) if 1 << k <= 32 * numbers}
     found = layout_of(length, numbers, most_rows, most)
     assert found.sequences == max([1, *(s for s, reach in reaches.items() if reach >= length)])
     width = 32 * numbers // found.sequences
@@ -62,15 +64,19 @@ def test_ssv_of_long_models_has_a_warp_for_each_sequence() -> None:
     # Four states in a register are as before; what is asked for is the most.
     assert quickest_layout("ssv", 700, 4) == layout_of(700, 4)
     assert quickest_layout("ssv", 92, 2, most_sequences=2) == layout_of(92, 2, most_sequences=2)
+    assert quickest_layout("msv", 20, 4, most_sequences=128).sequences == 128
 
 
 def test_options_of_the_kernels_are_checked() -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.core.errors import OptionError
+    from seqloom.core.errors import OptionError, UnknownNameError
     from seqloom.core.options import build_options
-    from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarpsOptions
+    from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarpsOptions, WarpOptions
 
-    for wrong in ({"numbers": 3}, {"sequences": 12}, {"model": "viterbi"}, {"rows": 1}):
+    for wrong in ({"numbers": 3}, {"sequences": 12}, {"sequences": 256}, {"model": "viterbi"}, {"rows": 1}):
         with pytest.raises(OptionError):
             build_options(MsvWarpsOptions, wrong)
     assert build_options(MsvWarpsOptions, {"sequences": 4, "model": "ssv"}).sequences == 4
+    with pytest.raises(UnknownNameError, match="model"):
+        build_options(WarpOptions, {"model": "msv"})
+    assert build_options(WarpOptions, {"sequences": 128}) == WarpOptions(sequences=128)

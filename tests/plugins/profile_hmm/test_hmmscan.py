@@ -47,8 +47,9 @@ def test_ssv_alone_finds_the_pairs_of_hmmsearch_with_it(scan):
     searched = run_pipeline("hmmsearch", models, sequences, EQUAL, ["seed.msv=ssv"])
     for backend in ("reference", "cpu"):
         scanned = run_pipeline("hmmscan", sequences, models, EQUAL, ["seed.msv=scan-ssv"], backend=backend)
-        assert sorted(zip(scanned.query.tolist(), scanned.target.tolist(), scanned.bit_score.tolist(), strict=True)) == (
-            sorted(zip(searched.target.tolist(), searched.query.tolist(), searched.bit_score.tolist(), strict=True)))
+        found, expected = (sorted(zip(hits.query.tolist(), hits.target.tolist(), hits.bit_score.tolist(), strict=True))
+                           for hits in (turned(scanned), searched))
+        assert found == expected
     assert len(searched) > 3
     with pytest.raises(UsageError, match="ssv"):
         run_pipeline("hmmscan", sequences, models, EQUAL, ["seed.msv=ssv"])
