@@ -118,6 +118,19 @@ class Rooms(NamedTuple):
         return Rooms(*(room if need <= room else rounded(need) for room, need in zip(self, needed, strict=True)))
 
 
+class Kept:
+    """Arrays on a device that parts of a volume have in common, which are gone through one after the other."""
+
+    def __init__(self) -> None:
+        self._made: dict[Any, tuple[int, Any]] = {}
+
+    def of(self, what: Any, make: Callable[[int], Any], size: int = 0) -> Any:
+        """What was made under that name, if it is of that size or larger; else what ``make`` makes of the size."""
+        if what not in self._made or self._made[what][0] < size:
+            self._made[what] = size, make(size)
+        return self._made[what][1]
+
+
 class Searched(NamedTuple):
     """What the passes of a scan are given on a device.
 
@@ -129,6 +142,7 @@ class Searched(NamedTuple):
         bits: of a place in keys.
         keys, places, shifts: u8, i4, i4, for hits.
         counts: i8[4].
+        kept: what words may keep for the next part.
     """
 
     packed: Any
@@ -144,6 +158,7 @@ class Searched(NamedTuple):
     places: Any
     shifts: Any
     counts: Any
+    kept: Kept
 
 
 @dataclass(frozen=True)
@@ -247,8 +262,10 @@ class RankedWords(Words):
 
     def launch(self, searched: Searched, rooms: Rooms) -> np.ndarray:
         there = searched.strands
-        table = [cuda.to_device(array) if len(array) else cuda.device_array(1, array.dtype) for array in self.table]
-        runs, found = cuda.to_device(self.runs), cuda.device_array(max(1, rooms.found), np.int32)
+        table = searched.kept.of(("table", id(self)), lambda _: [
+            cuda.to_device(array) if len(array) else cuda.device_array(1, array.dtype) for array in self.table])
+        runs = cuda.to_device(self.runs)
+        found = searched.kept.of("found", lambda size: cuda.device_array(size, np.int32), max(1, rooms.found))
         stride, bits = np.int64(self.stride), np.int64(self.bits)
         tile = scan_cuda.THREADS * scan_cuda.PER_THREAD
         with launching:
@@ -263,7 +280,8 @@ class RankedWords(Words):
         room_for = (found, np.int64(rooms.found), np.int64(searched.bits), searched.keys, searched.places,
                     searched.shifts, np.int64(rooms.hits), searched.counts)
         if self.cutoffs:
-            widths, *cutoffs = map(cuda.to_device, self.cutoffs)
+            widths, *cutoffs = searched.kept.of(("cutoffs", id(self)), lambda _: [
+                cuda.to_device(array) for array in self.cutoffs or ()])
             with launching:
                 look_up_sampled_kernel()[blocks, scan_cuda.THREADS](
                     *targets, *table, *queries, widths, *sizes, *cutoffs, *room_for)
@@ -373,8 +391,8 @@ class DeviceHits:
     """Hits of some words in some pieces, on the device on which they were found, for as long as this lives.
 
     Args:
-        aside: whether hits go to the host when they have been found, so that others have the room; ``there`` brings
-            them back.
+        kept: of parts whose hits go to the host when they have been found, so that others have the room; ``there``
+            brings them back.
 
     Attributes:
         device: its number.
@@ -394,7 +412,7 @@ class DeviceHits:
     volume: Volume
 
     def __init__(self, device: int, words: Words, targets: PackedTargets, pieces: Pieces, strands: Strands,
-                 budget: int | None, aside: bool = False) -> None:
+                 budget: int | None, kept: Kept | None = None) -> None:
         self.device, self.pieces, self._words, self._sorted = device, pieces, words, False
         self.layout = KeyLayout.of(pieces.lengths, len(strands.codes), words.templates)
         self._targets, self._searched, self._budget = targets, strands, budget
@@ -402,22 +420,25 @@ class DeviceHits:
         self._held = ExitStack()
         weakref.finalize(self, self._held.close)
         try:
-            self._bring_bases()
+            self._bring_bases(kept or Kept())
             self._room = self._held.enter_context(ExitStack())
             self._find(strands, budget)
         except BaseException:
             self._held.close()
             raise
-        if aside:
+        if kept:
             self._aside = self._fetched()
             self._leave()
+        else:
+            del self._kept  # what hits don't need
 
-    def _bring_bases(self) -> None:
+    def _bring_bases(self, kept: Kept) -> None:
+        self._kept = kept
         self.volume = self._held.enter_context(self._targets.on_device(self._budget))
         self.packed = self.volume.residues.view(np.uint32)
         self.lows, self.lengths, self.diagonals = map(cuda.to_device, (
             self.pieces.lows, self.pieces.lengths, self.layout.diagonals[:-1]))
-        self.strands = self._searched.on_device()
+        self.strands = kept.of("strands", lambda _: self._searched.on_device())
 
     def _fetched(self) -> list[np.ndarray]:
         """Words, their rows, places and shifts of all hits on the host."""
@@ -427,22 +448,25 @@ class DeviceHits:
     def _leave(self) -> None:
         self._held.close()
         del self.volume, self.packed, self.lows, self.lengths, self.diagonals, self.strands
-        del self.words, self.places, self.shifts
+        del self.words, self.places, self.shifts, self._kept
 
     @contextmanager
-    def there(self) -> Iterator[None]:
-        """While hits are on the current device, which is theirs, and what they are in: those set aside come back."""
+    def there(self, kept: Kept) -> Iterator[None]:
+        """While hits are on the current device, which is theirs, and what they are in: those set aside come back.
+
+        kept: of the device, for all of its parts.
+        """
         if self._aside is None:
             yield
             return
         size = (BYTES_OF_COUNTERS + self._searched.codes.size * BYTES_PER_PLACE
                 + BYTES_PER_PIECE * len(self.pieces.lengths) + bytes_of_hits(self.count))
         with device_memory().turn(), device_memory().working_space(size, self._budget, "word hits on the device"):
-            self._bring_bases()
+            self._bring_bases(kept)
             words, _, places, shifts = self._aside
-            self.words = radix_cuda.DeviceWords(self.count)
-            self.words.words[: self.count].copy_to_device(words)
-            self.places, self.shifts = map(cuda.to_device, (places, shifts))
+            self._make_room(self.count)
+            for array, hits in ((self.words.words, words), (self.places, places), (self.shifts, shifts)):
+                array[: self.count].copy_to_device(hits)
             self._sorted = False
             try:
                 yield
@@ -474,11 +498,16 @@ class DeviceHits:
         tile = scan_cuda.THREADS * scan_cuda.PER_THREAD
         tiles = np.searchsorted(firsts, np.append(np.arange(0, total, tile), max(0, total - 1)), "right") - 1
         begins, tiles_there = map(cuda.to_device, (firsts[:-1], tiles.astype(np.int32)))
-        self.words = radix_cuda.DeviceWords(rooms.hits)
-        self.places, self.shifts = (cuda.device_array(max(1, rooms.hits), np.int32) for _ in range(2))
+        self._make_room(rooms.hits)
         return self._words.launch(Searched(
             self.packed, self.lows, self.lengths, begins, self.diagonals, tiles_there, total, self.strands,
-            self.layout.bits, self.words.words, self.places, self.shifts, cuda.to_device(np.zeros(4, np.int64))), rooms)
+            self.layout.bits, self.words.words, self.places, self.shifts, cuda.to_device(np.zeros(4, np.int64)),
+            self._kept), rooms)
+
+    def _make_room(self, hits: int) -> None:
+        self.words = self._kept.of("words", radix_cuda.DeviceWords, hits)
+        self.places, self.shifts = self._kept.of("places", lambda size: [
+            cuda.device_array(max(1, size), np.int32) for _ in range(2)], hits)
 
     @property
     def expected_segments(self) -> int:

@@ -32,6 +32,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     BYTES_PER_PLACE,
     Cutoffs,
     DeviceHits,
+    Kept,
     Pieces,
     RankedWords,
     SeedsOnDevices,
@@ -131,6 +132,7 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     def search(task: tuple[int, tuple[int, int]]) -> list[tuple[int, DeviceHits]]:
         device, (begin, end) = task
         parts, own = [], pieces.part(begin, end)
+        kept = Kept() if aside else None
         with device_memory().turn() if aside else nullcontext():
             for wanted in looked_for:
                 most = bases_with_room(wanted, strands, own, budget) if aside and budget is not None else None
@@ -139,7 +141,7 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
                     searched, piece = packed_bases, own.part(first, last)
                     if aside:
                         searched, piece = part_of(packed_bases, piece)
-                    parts.append((begin + first, DeviceHits(device, wanted, searched, piece, strands, budget, aside)))
+                    parts.append((begin + first, DeviceHits(device, wanted, searched, piece, strands, budget, kept)))
                     context.advance(int(piece.lengths.sum()), len(looked_for) * targets.total_residues)
         return parts
 

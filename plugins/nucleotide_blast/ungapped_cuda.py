@@ -6,6 +6,7 @@ pairs of hits on neighbouring diagonals.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from seqloom.core.records import Seeds
 from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.common.workspace_cuda import rounded
 from seqloom.plugins.nucleotide_blast.extend_cuda import SEGMENT, extend_kernel, tabulate_kernel
-from seqloom.plugins.nucleotide_blast.hits_cuda import DeviceHits, SeedsOnDevices
+from seqloom.plugins.nucleotide_blast.hits_cuda import DeviceHits, Kept, SeedsOnDevices
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
@@ -53,9 +54,9 @@ class UngappedExtensionCuda(UngappedExtensionCpu):
         if window and (table_words(context)[2].any()
                        or pair_reach(window, context.options.off_diagonal_range, found.length)):
             return super()._of_scanned(context, records)
-        parts = []
+        parts, kept = [], defaultdict[int, Kept](Kept)
         for first, hits in found.parts:
-            parts.append(_table(context, hits, found.length, found.chunks, first))
+            parts.append(_table(context, hits, found.length, found.chunks, first, kept[hits.device]))
             context.advance(hits.count, len(records))
         if len(parts) == 1:
             return parts[0]
@@ -64,17 +65,18 @@ class UngappedExtensionCuda(UngappedExtensionCpu):
         return table[np.argsort(context.queries.locate(table[:, 0]), kind="stable")]
 
 
-def _table(context: Context, hits: DeviceHits, length: int, chunks: np.ndarray, first: int) -> np.ndarray:
+def _table(context: Context, hits: DeviceHits, length: int, chunks: np.ndarray, first: int, kept: Kept) -> np.ndarray:
     """Rows of ``COLUMNS``, column by column, by query, piece, diagonal and place.
 
     Args:
         length: bases of a hit.
         chunks, first: i8[p, 2], target and begin of each piece; the number of the first one of the hits.
+        kept: of the device of the hits.
     """
     if not hits.count:
         return np.empty((0, len(COLUMNS)), np.int32)
     scoring, queries = context.scoring, context.queries
-    with on_device(hits.device), hits.there():
+    with on_device(hits.device), hits.there(kept):
         (keys, rows), strands = hits.sorted_keys(), hits.strands
         scores, matrix, limits = map(cuda.to_device, (
             np.array(group_scores(scoring.reward, scoring.penalty), np.int32),
