@@ -71,7 +71,7 @@ KERNELS = ("detection", "assembling", "sorting", "filtering", "ordering")
 """Of hit detection; the last one puts hits of all bins in one order."""
 MATRIX = "matrix"
 SOURCES: Mapping[str, Mapping[str, str]] = {
-    MATRIX: {"scores": "matrix"}, "pssm, near": {"scores": "pssm"},
+    MATRIX: {"scores": "matrix"}, "pssm, near": {"scores": "pssm", "buffering": "on"},
     "pssm, in global memory": {"scores": "pssm", "buffering": "off"}}
 """Of scores, and the options by which extensions read them; what has no room near is in global memory all the same."""
 CRITICAL = "extend.ungapped"

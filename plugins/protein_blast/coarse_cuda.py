@@ -35,9 +35,9 @@ from seqloom.plugins.common.resident_index_cuda import brought_whole
 from seqloom.plugins.protein_blast.dfa_cuda import Automaton
 from seqloom.plugins.protein_blast.dfa_reference import KIND
 from seqloom.plugins.protein_blast.ungapped_cuda import (
+    POSITIONS,
     RESIDUES,
     SEGMENT,
-    SHORT,
     Scores,
     bring,
     score_functions,
@@ -278,7 +278,7 @@ class CoarseUngapped(TwoHitUngapped):
     name: ClassVar[str] = "coarse-ungapped"
     backend: ClassVar[str] = "cuda"
     records_on: ClassVar[str] = "host"
-    pssm_up_to: ClassVar[int] = SHORT
+    pssm_up_to: ClassVar[int] = POSITIONS
     takes = (None,)  # type: ignore[assignment]
     takes_order = ()  # type: ignore[assignment]
     reads = (KIND,)

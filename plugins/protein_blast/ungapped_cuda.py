@@ -15,7 +15,7 @@ diagonal, but not what it would give: left and right extensions of a hit are the
 
 Scores are those of a matrix, by the residues of both, or of a position-specific one (section 3.5): that takes a load
 less for each score, and 64 bytes for each residue of the queries, 48 KB for 768. Either is in shared memory as long as
-there is room for it, and else in global memory.
+that is quicker or, on request, as there is room for it, and else in global memory.
 """
 
 from collections.abc import Callable
@@ -50,9 +50,11 @@ MOST_THREADS = 256
 """Of a block: whatever registers a kernel takes, there are enough of them."""
 RESERVED, SHARED_OF_PROCESSOR = 1 << 10, 228 << 10
 """Bytes of shared memory that a block takes beside its own, and of a multiprocessor (compute capability 9.0)."""
-SHORT = 256
-"""Residues of queries for which a position-specific matrix is taken for quicker: between 127, where cuBLASTP found it
-so, and 517, where it didn't (its figure 15); it takes 16 KB of a block, so that no fewer threads run."""
+NEAR = 16 << 10
+"""Bytes of a table that is quicker in shared memory, as measured on an H200: 127 residues, not 517, where fewer threads
+run."""
+POSITIONS = 1 << 11
+"""Residues of queries up to which a position-specific matrix is quicker, as far as was measured, about."""
 SEGMENT = 6
 """Numbers of a segment: query and target by place, score, starts in both, length."""
 PARTS = 6
@@ -383,7 +385,8 @@ class Scores(NamedTuple):
     def of(cls, context: Context, stage: TwoHitUngapped) -> "Scores":
         """For the queries of a context, by the options of a stage; near where that is wanted and there is room."""
         residues, matrix = read_as_query(context.queries.searched()), context.scoring.matrix
-        positions, buffering = stage.by_position(len(residues)), stage.options.buffering == "on"
+        positions = stage.by_position(len(residues))
+        room = {"auto": min(NEAR, shared_room()), "on": shared_room(), "off": 0}[stage.options.buffering]
         table = np.zeros((len(matrix), RESIDUES), np.int16)
         table[:, : matrix.shape[1]] = matrix
         rows = np.zeros(1 if positions else max(1, len(residues)), np.int32)
@@ -391,7 +394,7 @@ class Scores(NamedTuple):
             table = table[residues] if len(residues) else table[:1]
         else:
             rows[: len(residues)] = residues
-        return cls(table.reshape(-1), rows, positions, buffering and table.nbytes <= shared_room())
+        return cls(table.reshape(-1), rows, positions, table.nbytes <= room)
 
     @property
     def nbytes(self) -> int:
@@ -443,7 +446,7 @@ class DiagonalUngapped(TwoHitUngapped):
 
     name: ClassVar[str] = "diagonal-ungapped"
     backend: ClassVar[str] = "cuda"
-    pssm_up_to: ClassVar[int] = SHORT
+    pssm_up_to: ClassVar[int] = POSITIONS
 
     def footprint(self, shape: Shape) -> Footprint:
         hits, scores = hits_footprint(shape), scores_footprint(self, shape)

@@ -143,9 +143,10 @@ class UngappedOptions:
     """Where scores come from; no result depends on them."""
 
     scores: str = option("auto", "read scores from the matrix by both residues, or from a position-specific one "
-                         "(pssm), made for every query, by position and residue; auto is pssm for short queries on "
+                         "(pssm), made for every query, by position and residue; auto is pssm for few residues on "
                          "CUDA devices", choices=("auto", "matrix", "pssm"))
-    buffering: str = option("on", "on CUDA devices, scores in shared memory where there is room", choices=("on", "off"))
+    buffering: str = option("auto", "on CUDA devices, scores in shared memory where there is room (on), where that is "
+                            "quicker (auto), or never (off)", choices=("auto", "on", "off"))
 
 
 class TwoHitUngapped(ExtendStage):

@@ -232,7 +232,8 @@ def check_scores() -> None:
             ("pssm", "on", residues, 0, True, True), ("pssm", "on", residues - 1, 0, True, False),
             ("pssm", "off", residues, 0, True, False), ("matrix", "on", MATRIX_ROWS, residues, False, True),
             ("matrix", "on", MATRIX_ROWS - 1, residues, False, False), ("matrix", "off", residues, 0, False, False),
-            ("auto", "on", residues, residues, True, True), ("auto", "on", residues, residues - 1, False, True))):
+            ("auto", "auto", residues, residues, True, 64 * residues <= ungapped_cuda.NEAR),
+            ("auto", "on", residues, residues - 1, False, True))):
         context = with_automaton(context_of(queries, targets, 12, window_size=(40, 0)[case % 2],
                                             matrix=("BLOSUM62", "PAM30")[case // 2 % 2]))
         hits = TwoHitDiagonalsCpu().run(sorted_by(context), WordHitsCpu().run(context, None))
@@ -259,7 +260,7 @@ def check_scores() -> None:
             hits = TwoHitDiagonalsCpu().run(sorted_by(context), WordHitsCpu().run(context, None))
             expected = TwoHitUngapped().run(context, hits)
             for stage, options in stages:
-                made = stage(stage.Options(scores="pssm", **options))
+                made = stage(stage.Options(scores="pssm", buffering="on", **options))
                 newer = cuda.get_current_device().compute_capability >= (9, 0)
                 assert ungapped_cuda.Scores.of(context, made).near == (near and newer)
                 assert_same_records(expected, made.run(context, None if stage.reads else hits))
