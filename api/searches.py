@@ -27,8 +27,8 @@ from .core.backends import cuda_available, opens_ahead
 from .core.classes import NamedTuple
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import check_queries
-from .core.engine.location import cut_source
 from .core.engine.planning import BatchLimits, Settings
+from .core.engine.searched import searched_source
 from .core.errors import ResumeError, SeqloomError, StoreError
 from .core.options import option_infos, options_dict
 from .core.pipeline import Pipeline, Plan, compose
@@ -169,7 +169,7 @@ def ready_search(asked: Asked, progress: Progress) -> Iterator[Ready]:
                   "not of what belongs to them", file=sys.stderr)
         loaded, stream = first_of(begun)
         check_queries(plan, loaded, source)
-        searched = cut_source(source, plan.family.target_location(plan.options))
+        searched = searched_source(source, plan)
         space = space_of(searched)
         residues = residues_of(loaded, stream)
         if pays_on_devices(plan, residues * space.total_residues):
@@ -290,7 +290,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             check_unchanged(run_file, source)
             check_masked_alike(run_file, plan)
             space = SearchSpace(**kept["space"])
-            searched = cut_source(source, plan.family.target_location(plan.options))
+            searched = searched_source(source, plan)
             if not is_space(kept, searched):
                 raise ResumeError(f"run {run_file.id} can't be resumed: its taxids are those of other targets than "
                                   "when it was begun; start the search anew")
@@ -381,7 +381,7 @@ def finished(reference: str | int, results: "str | Path | None" = None) -> Run:
             source: VolumeSource | None = None
             with suppress(SeqloomError):
                 found = stack.enter_context(opened(paths, plan.family.target, kept_pick(kept), None, 1))
-                searched = cut_source(found, plan.family.target_location(plan.options))
+                searched = searched_source(found, plan)
                 source = found if not changed(databases, found) and is_space(kept, searched) else None
             yield source
 

@@ -5,7 +5,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .alphabet import Alphabet
 from .classes import NamedTuple, dataclass
 from .distinct import distinct
 from .records import Hits, Ragged, Records
-from .sequences import ModelBatch, SequenceBatch
+from .sequences import Intervals, ModelBatch, SequenceBatch
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,17 @@ class VolumeSource(TargetCatalog, Protocol):
 
     def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
         """Targets of the organisms ``taxids`` and of what belongs to them; 0 stands for targets without a taxid."""
+
+
+@runtime_checkable
+class MaskedTargets(Protocol):
+    """A source whose databases may carry masks, each under a name."""
+
+    def mask_names(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Path of each database, and the names of its masks."""
+
+    def stretches(self, name: str, numbers: np.ndarray) -> Intervals:
+        """Stretches of a mask of the targets with i8[k] ascending numbers, by position in these; none touch."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seqloom.plugins.common.culling import Hsp
-from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK_OVERLAP
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK_OVERLAP
 
 NEAR_DIAGONALS = 10
 

@@ -29,6 +29,7 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import (
     strand_codes,
 )
 from seqloom.plugins.nucleotide_blast.greedy import PAIR, GreedyAligner, Script
+from seqloom.plugins.nucleotide_blast.pieces import aligned_target
 from seqloom.plugins.nucleotide_blast.rescore import BaseCosts, TracedHsp, best_part, cut_common_ends
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions, NucleotideScoring
 from seqloom.plugins.nucleotide_blast.strands import MINUS, mirrored
@@ -115,9 +116,10 @@ class Traceback(ExtendStage):
             bases = context.query(query)
             hsps = [_strand_hsp(row[3:], len(bases), frame) for row in group]
             context.advance(len(hsps), len(records))
-            target_residues = context.target(target).tobytes()
-            for hsp in self._strand(context, query, frame, target_residues, hsps):
-                row, path = reported(hsp, bases, frame, target_residues)
+            real = context.target(target).tobytes()
+            aligned = aligned_target(context.targets, int(context.targets.locate(target))).tobytes()
+            for hsp in self._strand(context, query, frame, aligned, hsps):
+                row, path = reported(hsp, bases, frame, real)
                 rows.append({"query": query, "target": target, **row})
                 paths.append(path)
         data = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}

@@ -11,10 +11,11 @@ from ...core.alphabet import INVALID
 from ...core.errors import DamagedError
 from ...core.progress import Progress
 from . import stored_indexes, taxonomy
-from .chunk_tables import BEFORE_DESCRIPTIONS, table_of
+from .chunk_tables import BEFORE_DESCRIPTIONS, BEFORE_NAMED_MASKS, table_of
 from .chunks import checksum, unsound
 from .database import SequenceDatabase
 from .fingerprint import BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
+from .named_masks import LOWER, digest_of, names_of
 from .packed_image import PackedImage
 from .packing import RUN
 from .residue_image import ResidueImage
@@ -169,6 +170,14 @@ def _masks(database: SequenceDatabase) -> Iterator[str]:
         'OR masks.start >= "end" OR "end" > length')
     if wrong:
         yield f"masks: {wrong:,} stretches lie outside their sequence"
+    if database.revision in BEFORE_NAMED_MASKS:
+        return
+    for name, digest in database._run("SELECT name, digest FROM named_masks ORDER BY name"):
+        if digest_of(database._run, name) != digest:
+            yield f"mask {name}: its stretches don't match their digest"
+    known = ", ".join(f"'{name}'" for name in (LOWER, *names_of(database)))
+    for (kind,) in database._run(f"SELECT DISTINCT kind FROM masks WHERE kind NOT IN ({known}) ORDER BY kind"):
+        yield f"masks: stretches of a mask '{kind}' that isn't there"
 
 
 def _fingerprint(database: SequenceDatabase) -> Iterator[str]:
