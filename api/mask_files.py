@@ -14,7 +14,8 @@ from .storage.sequences.named_masks import LOWER_CASE, GivenMask, check_names
 _ASN1 = "Blast-db-mask-info"
 _LOCATIONS = "Seq-loc"
 _INTERVAL = re.compile(r"(\d+) *- *(\d+)")
-_STRETCH = re.compile(r"\bfrom\s+(\d+),\s*to\s+(\d+),\s*(?:strand\s+\w+,\s*)?id\s+(?:local\s+id\s+(\d+)|([\w-]+ ?\w*))")
+_STRETCH = re.compile(r"\bfrom\s+(\d+),\s*to\s+(\d+),\s*(?:strand\s+\w+,\s*)?id\s+"
+                      r"(?:local\s+id\s+(\d+)|([\w-]+ ?\w*))")
 _BEGINS = re.compile(r"\bfrom\s+\d")
 
 
@@ -83,7 +84,7 @@ def _of_asn1(name: str, path: str, text: str) -> GivenMask:
     found = _STRETCH.findall(text)
     for *_, other in found:
         if other:
-            raise InputError(f"{path}: a sequence in it is told by 'id {other}', and numbers are read here: local id 1; "
+            raise InputError(f"{path}: a sequence in it is told by 'id {other}', and numbers are read, as local id 1; "
                              "mask the file without -parse_seqids, or write intervals")
     if len(found) != len(_BEGINS.findall(text)) or not text.rstrip().endswith("}"):
         raise InputError(f"{path}: it is cut off, or isn't as maskers write it; write it anew")

@@ -514,6 +514,10 @@ class Report(Protocol):
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         """The same, one at a time: for writers that have much to say of each."""
 
+    def masked_targets(self, numbers: np.ndarray) -> Intervals:
+        """Stretches of the mask of the databases that held for i8[k] ascending numbers of targets, by position in
+        these; none touch."""
+
     def target(self, number: int) -> np.ndarray:
         """u8 residues of any target of the run, with or without hits, by its global number."""
 

@@ -158,12 +158,15 @@ def hard_runs(targets: SequenceBatch) -> np.ndarray:
     return np.stack([base + targets.hard.start, base + targets.hard.end, np.full_like(base, HARD)], axis=1)
 
 
-def aligned_target(targets: SequenceBatch, place: int) -> np.ndarray:
-    """u8 residues of the target at a position of the volume as the traceback aligns them."""
-    residues = targets[place]
+def aligned_target(targets: SequenceBatch, place: int, residues: bytes) -> bytes:
+    """Residues of the target at a position of the volume as the traceback aligns them; the same where none are masked.
+
+    residues: as they are.
+    """
     stretches = targets.hard.of_sequence(place).tolist()
-    if stretches:
-        residues = residues.copy()
-        for start, end in stretches:
-            residues[start:end] = HARD
-    return residues
+    if not stretches:
+        return residues
+    aligned = bytearray(residues)
+    for start, end in stretches:
+        aligned[start:end] = bytes([HARD]) * (end - start)
+    return bytes(aligned)

@@ -112,7 +112,7 @@ class NucleotideSegmentsCpu(NucleotideSegments):
         similar = equal * 100.0 >= columns * context.options.perc_identity
         shown, of_shown = as_shown(context, around, groups, rows)
         if shown is not residues:
-            paths, counts = paths_and_counts(real, shown, of_shown, rows, spans, runs, order)
+            paths = paths_and_counts(real, shown, of_shown, rows, spans, runs, order)[0]
         context.advance()
         found = final_records(context, rows, counts, paths, query_of, at, minus)
         return found.take(similar)

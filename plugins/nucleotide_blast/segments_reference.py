@@ -52,7 +52,7 @@ class NucleotideSegments(ExtendStage):
         for (query, target), group in groupby(table, key=lambda row: row[:2]):
             place, bases = int(context.queries.locate(query)), context.query(query)
             residues = context.target(target).tobytes()
-            aligned = aligned_target(context.targets, int(context.targets.locate(target))).tobytes()
+            aligned = aligned_target(context.targets, int(context.targets.locate(target)), residues)
             chunks = [(chunk, _by_frame(own, chunk, len(bases))) for chunk, own in groupby(group, key=lambda r: r[2])]
             strands = {frame: strand_codes(searched_query(context, query), frame) for frame in (1, -1)}
             real = {frame: strand_codes(bases, frame) for frame in (1, -1)}
@@ -63,7 +63,7 @@ class NucleotideSegments(ExtendStage):
                     continue
                 best = best_stretch(hsp, strands[frame], aligned, context.scoring.matrix, strand.ungapped_cutoff)
                 if best is not None and is_similar(best, real[frame], aligned, context.options.perc_identity):
-                    row, path = reported(best, bases, frame, residues)
+                    row, path = reported(best, bases, frame, aligned, residues)
                     rows.append({"query": query, "target": target, **row})
                     paths.append(path)
         data = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}

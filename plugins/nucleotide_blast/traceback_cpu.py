@@ -631,14 +631,16 @@ class TracebackCpu(Traceback):
             context.options.perc_identity, order, room[4], room[:3])
         saved = saved_room(count, int(groups[:, WIDTH].max()), entries)
         left = order[: _drop_contained(rows, order[:count], self.options.diagonal_separation, saved)]
+        paths, counts = paths_and_counts(real, residues, groups, rows, spans, runs, left)
         shown, groups = as_shown(context, around, groups, rows[left])
-        paths, counts = paths_and_counts(real, shown, groups, rows, spans, runs, left)
+        if shown is not residues:
+            paths = paths_and_counts(real, shown, groups, rows, spans, runs, left)[0]
         return rows[left], counts, paths
 
 
 def as_shown(context: Context, around: Around, groups: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Residues of the targets by which alignments are told: those that hard masks hide, too. And the groups, with
-    ``LOW`` in these.
+    """Residues of the targets that alignments show: those that hard masks hide, too. And the groups, with ``LOW`` in
+    these.
 
     Args:
         around: what was aligned, of ``aligned_residues``.
