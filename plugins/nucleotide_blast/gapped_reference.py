@@ -122,7 +122,7 @@ class GappedExtension(ExtendStage):
         offsets = context.targets.offsets
         place = int(context.targets.locate(target))
         low = int(offsets[place]) + chunk
-        bases = context.index(BASES)["bases"][low : int(pieces_of(context).ends(np.int64(low)))].tobytes()
+        bases = context.index(BASES)["bases"][low : int(pieces_of(context).ends(low))].tobytes()
         found = {}
         for frame in sorted({row[0] for row in segments}, reverse=True):
             strand = [_strand_segment(row, len(codes), chunk) for row in segments if row[0] == frame]

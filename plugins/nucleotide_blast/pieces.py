@@ -65,10 +65,13 @@ class Pieces(NamedTuple):
         """Where in a stretch the first of the words is that are so many bases apart."""
         return stride - 1 if self.masked else 0
 
-    def ends(self, places: np.ndarray) -> np.ndarray:
-        """i8[n]: where in the volume the pieces end that begin at some places of it."""
-        ends: np.ndarray = self.spans[np.searchsorted(self.spans[:, 0], places), 1]
-        return ends
+    def numbers(self, places: Any) -> Any:
+        """i8[n]: the pieces that begin at some places of the volume, i8[n], and have bases."""
+        return np.searchsorted(self.spans[:, 0], places, "right") - 1
+
+    def ends(self, places: Any) -> Any:
+        """i8[n]: where in the volume these end."""
+        return self.spans[self.numbers(places), 1]
 
 
 def pieces_of(context: Context) -> Pieces:

@@ -174,7 +174,7 @@ class UngappedExtension(ExtendStage):
             place, at = int(context.queries.locate(query)), int(context.targets.locate(target))
             strands = both_strands(searched_query(context, query))
             low = int(offsets[at]) + chunk
-            high = int(pieces.ends(np.int64(low)))
+            high = int(pieces.ends(low))
             extender = Extender(strands, bases[low:high], context.scoring)
             hits = [WordHit.of(seed[3:], len(strands) // 2, chunk) for seed in group]
             scoring = context.scoring.query(place)
@@ -199,7 +199,7 @@ def opens_of(pieces: Pieces, low: int) -> np.ndarray | None:
     None where its targets have no mask."""
     if not pieces.masked:
         return None
-    number = int(np.searchsorted(pieces.spans[:, 0], low))
+    number = int(pieces.numbers(low))
     opens: np.ndarray = pieces.opens[pieces.bounds[number] : pieces.bounds[number + 1]] - low
     return opens
 
@@ -244,13 +244,13 @@ class TableWords:
         """Of the query at a position of the batch."""
         return cls(index["indexed"][slice(*index["strand_offsets"][place : place + 2])], int(index["width"][place]))
 
-    def goes_on(self, extender: Extender, hit: WordHit, behind: int) -> tuple[int, bool]:
+    def goes_on(self, extender: Extender, hit: WordHit, behind: int | None = None) -> tuple[int, bool]:
         """How many bases behind a hit its table words go on for, a whole word at most, and whether they do so for one.
 
-        They are looked at one behind the other, then base by base, before base ``behind`` of the target.
+        They are looked at one behind the other, then base by base, before base ``behind`` of the target if it is given.
         """
         query, target = hit.query + hit.length, hit.target + hit.length
-        size = len(self.indexed) // 2
+        size, behind = len(self.indexed) // 2, len(extender.target) if behind is None else behind
         room = min((size if hit.query < size else len(self.indexed)) - query, behind - target)
         most, bases = min(room, hit.length), 0
         while bases + self.width <= most and self._has(extender, query + bases, target + bases):

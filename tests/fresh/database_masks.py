@@ -16,7 +16,8 @@ def soft_or_hard(draw: Draw) -> Case:
             blast.nucleotide(draw, draw.random.choice(TASKS)))
     if "-parse_deflines" in case.ours:  # masks tell sequences by their numbers
         case.ours.remove("-parse_deflines")
-        case.peer = [[word for word in words if word not in ("-parse_seqids", "-parse_deflines")] for words in case.peer]
+        parsing = "-parse_seqids", "-parse_deflines"
+        case.peer = [[word for word in words if word not in parsing] for words in case.peer]
     kind = draw.random.choice(("soft", "hard"))
     *makes, search = case.peer
     for make in makes:
