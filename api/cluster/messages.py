@@ -98,9 +98,9 @@ def to_batch(data: bytes, registry: Registry) -> Any:
         return models_of(facts["text"], registry).renumbered(arrays["ordinals"])
     if facts["kind"] == "packed models":
         return _to_models(facts, arrays, registry)
-    stretches = (Intervals(*(arrays[f"{kind}_{name}"] for name in _STRETCH)) for kind in _KINDS)
-    return SequenceBatch(alphabet(facts["kind"]), arrays["residues"], arrays["offsets"], arrays["ordinals"], *stretches,
-                         names=facts.get("names", ()), descriptions=facts.get("descriptions", ()))
+    lower, soft, hard = (Intervals(*(arrays[f"{kind}_{name}"] for name in _STRETCH)) for kind in _KINDS)
+    return SequenceBatch(alphabet(facts["kind"]), arrays["residues"], arrays["offsets"], arrays["ordinals"], lower,
+                         soft, hard, names=facts.get("names", ()), descriptions=facts.get("descriptions", ()))
 
 
 def from_result(result: UnitResult, indexes: Mapping[str, SlotStats], trace: Trace,

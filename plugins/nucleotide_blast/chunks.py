@@ -37,6 +37,9 @@ def overlaps(first: Hsp, second: Hsp, start: int) -> bool:
 def merge_chunks(found: list[tuple[int, Frames]], belong: Callable[[Hsp, Hsp, int], bool] = continues) -> Frames:
     """Alignments by frame in target coordinates, from those of chunks (start, by frame, in chunk coordinates).
 
+    Those of the plus strand come first.
+
+
     belong: whether two of neighbouring chunks are to be joined.
     """
     merged: Frames = {}
@@ -46,7 +49,7 @@ def merge_chunks(found: list[tuple[int, Frames]], belong: Callable[[Hsp, Hsp, in
                 hsp.target_start, hsp.target_end = hsp.target_start + start, hsp.target_end + start
                 hsp.anchor_target += start
             merged[frame] = _joined(merged.get(frame, []), hsps, start, belong)
-    return merged
+    return dict(sorted(merged.items(), reverse=True))
 
 
 def _joined(earlier: list[Hsp], later: list[Hsp], start: int, belong: Callable[[Hsp, Hsp, int], bool]) -> list[Hsp]:

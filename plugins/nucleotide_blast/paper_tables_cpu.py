@@ -178,6 +178,10 @@ def scan_in_table(piece, late, size, width, stride, table, query, found, first, 
     return count, looked_up, -1
 
 
+in_stretch: Any = None
+"""In the template the kernel that is filled in."""
+
+
 def scan_in_tables(piece, opens, size, width, stride, table, query, found, first, present):
     """Kernel template: as ``scan_cpu.scan``, by ``in_stretch`` of each stretch."""
     count = looked_up = before = 0
@@ -185,7 +189,7 @@ def scan_in_tables(piece, opens, size, width, stride, table, query, found, first
         stretch = stretch_of(piece, opens, number, before)
         words, begin = words_of(stretch, opens.first, width, stride), max(0, first - before)
         if begin < min(words, stretch.behind):
-            more, known, after = in_stretch(stretch, opens.first, size, width, stride, table, query,  # noqa: F821
+            more, known, after = in_stretch(stretch, opens.first, size, width, stride, table, query,
                                             found[count:], begin, present)
             move_on(found, count, count + more, stretch.begin - piece.begin)
             count += more

@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.kernels.packed16 import SIMULATED
-from seqloom.core.sequences import SequenceBatch
+from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.common.resident_cuda import devices_for
 from seqloom.plugins.nucleotide_blast import (
@@ -173,6 +173,22 @@ def check_discontiguous() -> None:
     for seed, options in enumerate([{}, {"template_type": "coding_and_optimal", "template_length": 21}]):
         counts = compare("dc-megablast", *cases(seed), {"evalue": 1000, **options}, fast="cuda")
         assert counts["extend.ungapped"] > 0, counts
+
+
+def check_database_masks() -> None:
+    """Targets with a mask, softly and hard: the host looks for words, devices extend these and trace alignments."""
+    for seed, (pipeline, kind) in enumerate([("megablast", "soft"), ("megablast", "hard"), ("dc-megablast", "hard")]):
+        for more in range(1 if SIMULATED else 20):
+            source = random.Random(100 * seed + more)
+            text = random_bases(source, 90 if SIMULATED else 900)
+            targets = batch(relative(source, text, 0.03), "ACG" + reverse_complement(text), text[5:60] + text)
+            rows = [(number, first, first + source.randint(1, 12)) for number in range(3)
+                    for first in range(source.randint(0, 9), len(text) - 20, 40)]
+            stretches, none = Intervals.of(rows), Intervals.empty()
+            targets = targets.masked(stretches, none) if kind == "soft" else targets.masked(none, stretches)
+            options = {"evalue": 1000, f"db_{kind}_mask": "drawn"} | ({"word_size": 8} if seed < 2 else {})
+            counts = compare(pipeline, batch(text, ambiguous(source, text[9:70], 0.03)), targets, options, fast="cuda")
+            assert counts["extend.ungapped"] > 1, counts
 
 
 def check_chunks() -> None:

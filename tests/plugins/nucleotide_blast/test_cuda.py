@@ -4,8 +4,8 @@ import pytest
 
 from tests.simulator import simulated
 
-CHECKS = ("megablast", "blastn", "ambiguities", "sampled", "tables", "tracebacks", "discontiguous", "chunks", "memory",
-          "pipeline")
+CHECKS = ("megablast", "blastn", "ambiguities", "sampled", "tables", "tracebacks", "discontiguous", "chunks",
+          "database_masks", "memory", "pipeline")
 
 
 @pytest.mark.long
