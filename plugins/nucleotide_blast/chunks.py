@@ -39,7 +39,6 @@ def merge_chunks(found: list[tuple[int, Frames]], belong: Callable[[Hsp, Hsp, in
 
     Those of the plus strand come first.
 
-
     belong: whether two of neighbouring chunks are to be joined.
     """
     merged: Frames = {}

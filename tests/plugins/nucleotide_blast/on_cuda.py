@@ -259,8 +259,8 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": check_ambiguities,
           "sampled": check_sampled, "tables": check_tables, "tracebacks": check_tracebacks,
-          "discontiguous": check_discontiguous, "chunks": check_chunks, "memory": check_memory,
-          "pipeline": check_pipeline}
+          "discontiguous": check_discontiguous, "chunks": check_chunks, "database_masks": check_database_masks,
+          "memory": check_memory, "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
