@@ -28,7 +28,7 @@ from .core.classes import NamedTuple
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import check_queries
 from .core.engine.planning import BatchLimits, Settings
-from .core.engine.searched import searched_source
+from .core.engine.searched import mask_digests, searched_source
 from .core.errors import ResumeError, SeqloomError, StoreError
 from .core.options import option_infos, options_dict
 from .core.pipeline import Pipeline, Plan, compose
@@ -188,6 +188,7 @@ def run_search(asked: Asked, ready: Ready, command: str, progress: Progress, wri
     plan, source, stream, home = ready.plan, ready.source, ready.stream, asked.home
     provenance = {**describe(plan, ready.use, ready.space, command), "parsed_names": parsed_names(plan, source),
                   "pick": asdict(asked.pick) if asked.pick else None, "masked_by": files_of_maskers(plan),
+                  "target_masks": mask_digests(source, plan),
                   "query_files": [str(query) for query in asked.each_query if is_file(query)],
                   "query_stream": stream.files.as_dict() if stream else None}
     with ExitStack() as stack:
@@ -288,7 +289,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         reopen = partial(opened, paths, plan.family.target, kept_pick(kept), budget, threads or 1)
         with reopen() as source, ExitStack() as stack:
             check_unchanged(run_file, source)
-            check_masked_alike(run_file, plan)
+            check_masked_alike(run_file, plan, source)
             space = SearchSpace(**kept["space"])
             searched = searched_source(source, plan)
             if not is_space(kept, searched):
@@ -396,8 +397,13 @@ def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
             f"({then['sequences']:,} sequences then, {now['sequences']:,} now); start the search anew")
 
 
-def check_masked_alike(run_file: "RunFile", plan: Plan) -> None:
-    """Refuse to resume when its other queries would be masked by something else; runs of before don't say by what."""
+def check_masked_alike(run_file: "RunFile", plan: Plan, source: VolumeSource) -> None:
+    """Refuse to resume when its other queries, or its targets, would be masked by something else; runs of before don't
+    say by what."""
+    masks = mask_digests(source, plan)
+    if run_file.provenance.get("target_masks", masks) != masks:
+        raise ResumeError(f"run {run_file.id} can't be resumed: the mask that its databases had has changed since it "
+                          "was begun; start the search anew")
     now = files_of_maskers(plan)
     for path, then in run_file.provenance.get("masked_by", {}).items():
         if now.get(path) != then:

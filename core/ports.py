@@ -153,8 +153,8 @@ class VolumeSource(TargetCatalog, Protocol):
 class MaskedTargets(Protocol):
     """A source whose databases may carry masks, each under a name."""
 
-    def mask_names(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Path of each database, and the names of its masks."""
+    def masks(self) -> list[tuple[str, Mapping[str, str]]]:
+        """Path of each database, and digests of its masks by their names."""
 
     def stretches(self, name: str, numbers: np.ndarray) -> Intervals:
         """Stretches of a mask of the targets with i8[k] ascending numbers, by position in these; none touch."""

@@ -63,9 +63,9 @@ class MaskedSource:
 def masked_targets(source: VolumeSource, name: str) -> MaskedTargets:
     """The source, whose databases all have a mask of that name; else raises ``InputError``."""
     if isinstance(source, MaskedTargets):
-        lacking = [(path, names) for path, names in source.mask_names() if name not in names]
+        lacking = [(path, [*masks]) for path, masks in source.masks() if name not in masks]
     else:
-        lacking = [(str(about["path"]), ()) for about in source.fingerprints()]
+        lacking = [(str(about["path"]), []) for about in source.fingerprints()]
     if not lacking:
         assert isinstance(source, MaskedTargets)
         return source
@@ -73,6 +73,12 @@ def masked_targets(source: VolumeSource, name: str) -> MaskedTargets:
     raise InputError(f"{path} has no mask '{name}'; " + (
         f"its masks are: {', '.join(names)}" if names else
         f"masks come into a database when it is made: seqloom db create NAME.duckdb FILE --mask {name}=INTERVALS"))
+
+
+def mask_digests(source: VolumeSource, plan: Plan) -> list[str]:
+    """Of each database the digest of the mask that holds under a plan; none where none does."""
+    mask = plan.family.target_mask(plan.options)
+    return [] if mask is None else [masks[mask.name] for _, masks in masked_targets(source, mask.name).masks()]
 
 
 def searched_source(source: VolumeSource, plan: Plan) -> VolumeSource:

@@ -28,7 +28,7 @@ from .chunks import checksum, unsound
 from .facts import Facts
 from .fingerprint import BLOCK_ROWS
 from .imaged import Imaged
-from .named_masks import LOWER, GivenMask, names_of
+from .named_masks import LOWER, GivenMask, masks_of
 from .packing import RUN, unpack
 from .row_image import RowImage
 
@@ -194,7 +194,7 @@ class SequenceDatabase(Imaged, DatabaseFile):
             "chunks": -(-self.total_residues // self._about.chunk_residues),
             "parsed ids": self.parsed_names,
             "with taxid": self._count("taxid", "sequences", BEFORE_TAXIDS),
-            "taxa": self._count("*", "taxa", BEFORE_TAXA), "masks": ", ".join(names_of(self)),
+            "taxa": self._count("*", "taxa", BEFORE_TAXA), "masks": ", ".join(masks_of(self)),
             "fingerprint": self.fingerprint, "created": self.created, "revision": self.revision,
         }
 

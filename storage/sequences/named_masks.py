@@ -87,11 +87,11 @@ def placed(mask: GivenMask, ordinals: dict[str, int], lengths: np.ndarray, first
     return united
 
 
-def names_of(database: "SequenceDatabase") -> tuple[str, ...]:
-    """Names of the masks of a database, in their order."""
+def masks_of(database: "SequenceDatabase") -> dict[str, str]:
+    """Digests of the masks of a database by their names, in the order of these."""
     if database.revision in BEFORE_NAMED_MASKS:
-        return ()
-    return tuple(name for (name,) in database._run("SELECT name FROM named_masks ORDER BY name"))
+        return {}
+    return {name: digest.hex() for name, digest in database._run("SELECT name, digest FROM named_masks ORDER BY name")}
 
 
 def digest_of(run: Any, name: str) -> bytes:

@@ -4,7 +4,7 @@ All implement ``VolumeSource`` of ``core.ports`` and can be combined: a chain of
 pick from that.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Protocol, cast, runtime_checkable
@@ -21,7 +21,7 @@ from ...core.ports import MaskedTargets, Span, TargetInfo, TaxaFound, Taxon, Vol
 from ...core.sequences import Intervals, SequenceBatch, UnreadBatch, offsets_of
 from . import taxonomy
 from .database import SequenceDatabase, unknown_names
-from .named_masks import names_of
+from .named_masks import masks_of
 from .stored_batch import FETCHED_WHOLE, FetchedBatch, StoredBatch
 from .stored_indexes import IndexKey, StoredIndex, Wrong, nothing, read_piece, stored_indexes
 
@@ -136,9 +136,9 @@ class DatabaseSource:
         """See ``measures``."""
         return self._lengths[numbers].astype(np.int64), numbers
 
-    def mask_names(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The path of the database, and the names of its masks."""
-        return [(str(self._database.path), names_of(self._database))]
+    def masks(self) -> list[tuple[str, Mapping[str, str]]]:
+        """The path of the database, and digests of its masks."""
+        return [(str(self._database.path), masks_of(self._database))]
 
     def stretches(self, name: str, numbers: np.ndarray) -> Intervals:
         """Stretches of a mask, by position in ascending ``numbers``."""
@@ -244,9 +244,9 @@ class ChainedSource:
                 found.setdefault(name, number + first)
         return found
 
-    def mask_names(self) -> list[tuple[str, tuple[str, ...]]]:
+    def masks(self) -> list[tuple[str, Mapping[str, str]]]:
         """Of all sources."""
-        return [one for source in self._sources for one in mask_names(source)]
+        return [one for source in self._sources for one in masks_in(source)]
 
     def stretches(self, name: str, numbers: np.ndarray) -> Intervals:
         """Of all sources, which all have the mask."""
@@ -381,9 +381,9 @@ class PickedSource:
         place = {number: n for n, number in enumerate(self.numbers.tolist())}
         return {name: place[number] for name, number in found.items() if number in place}
 
-    def mask_names(self) -> list[tuple[str, tuple[str, ...]]]:
+    def masks(self) -> list[tuple[str, Mapping[str, str]]]:
         """Of what they were picked from."""
-        return mask_names(self._source)
+        return masks_in(self._source)
 
     def stretches(self, name: str, numbers: np.ndarray) -> Intervals:
         """Stretches of a mask, by position in ascending ``numbers``."""
@@ -413,11 +413,11 @@ def measures(source: VolumeSource, numbers: np.ndarray) -> tuple[np.ndarray, np.
     return info.lengths, info.ordinals
 
 
-def mask_names(source: VolumeSource) -> list[tuple[str, tuple[str, ...]]]:
-    """Path of each database, or of a file without any, and the names of its masks."""
+def masks_in(source: VolumeSource) -> list[tuple[str, Mapping[str, str]]]:
+    """Path of each database, or of a file without any, and digests of its masks."""
     if isinstance(source, MaskedTargets):
-        return source.mask_names()
-    return [(str(about["path"]), ()) for about in source.fingerprints()]
+        return source.masks()
+    return [(str(about["path"]), {}) for about in source.fingerprints()]
 
 
 def has_indexes(source: VolumeSource) -> bool:

@@ -11,14 +11,16 @@ import pytest
 import seqloom
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seqloom.core.errors import InputError, OptionError
+from seqloom.core.errors import Cancelled, InputError, OptionError, ResumeError
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.nucleotide_blast import pieces
 from seqloom.plugins.nucleotide_blast.pieces import GROUP, Pieces, hard_pieces, soft_pieces
 from seqloom.plugins.nucleotide_blast.scoring import SMALLEST_WORD
+from seqloom.searches import resume
 
 from tests.plugins.nucleotide_blast.sequences import batch, random_bases, relative, reverse_complement
 from tests.plugins.nucleotide_blast.test_kernels import OPTIONS, PIPELINES, chunked_modules, compare, related
+from tests.stopping import StopAtPart
 
 KINDS = ("soft", "hard")
 
@@ -249,6 +251,26 @@ def test_letters_in_lower_case_of_alignments(folder):
                              db_soft_mask="own")
         lines = [line for line in written(run, "0").splitlines() if line.startswith("Sbjct")]
         assert [line.split()[2] for line in lines] == [shown]
+
+
+def test_a_run_goes_on_with_the_same_mask_alone(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("t.fa", "q.fa", "mask"):
+        shutil.copy(folder / name, name)
+    (tmp_path / "other").write_text(">t2\n30 - 60\n")
+    database = tmp_path / "t.duckdb"
+    seqloom.Database.create(database, "t.fa", masks={"own": "mask"}).close()
+    options = {"word_size": 11, "db_soft_mask": "own", "dust": "no"}
+    wanted = seqloom.search("megablast", "q.fa", database, store=False, **options).alignments
+    with pytest.raises(Cancelled):
+        seqloom.search("megablast", "q.fa", database, batch_queries=4, progress=StopAtPart(3), **options)
+    kept = database.read_bytes()
+    database.unlink()
+    seqloom.Database.create(database, "t.fa", masks={"own": "other"}).close()
+    with pytest.raises(ResumeError, match="the mask that its databases had has changed"):
+        resume("last")
+    database.write_bytes(kept)
+    assert resume("last").alignments.equals(wanted)
 
 
 def test_stretches_are_united():

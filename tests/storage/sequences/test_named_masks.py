@@ -129,12 +129,14 @@ def test_sources_give_stretches_by_position(folder):
     with SequenceDatabase.open("t.duckdb") as one, SequenceDatabase.open("u.duckdb") as other:
         both = ChainedSource([DatabaseSource(one), DatabaseSource(other)])
         assert isinstance(both, MaskedTargets)
-        assert both.mask_names() == [("t.duckdb", ("dust",)), ("u.duckdb", ("dust", "other"))]
+        assert [(path, [*masks]) for path, masks in both.masks()] == [("t.duckdb", ["dust"]),
+                                                                      ("u.duckdb", ["dust", "other"])]
+        assert both.masks()[0][1]["dust"] == both.masks()[1][1]["dust"] != both.masks()[1][1]["other"]
         assert both.stretches("dust", np.arange(6)).rows() == ROWS + [(3 + n, a, b) for n, a, b in ROWS]
         assert both.stretches("dust", np.array([2, 4, 5])).rows() == [(0, 0, 1), (0, 15, 16), (2, 0, 1), (2, 15, 16)]
         picked = PickedSource(DatabaseSource(one), Pick.of_names(["one"], others=True))
         assert picked.stretches("dust", np.arange(2)).rows() == [(1, 0, 1), (1, 15, 16)]
-        assert picked.mask_names() == [("t.duckdb", ("dust",))]
+        assert picked.masks() == both.masks()[:1]
 
 
 def test_large_masks_are_read_from_packed_files(folder):
