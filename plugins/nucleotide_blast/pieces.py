@@ -65,6 +65,23 @@ class Pieces(NamedTuple):
         """Where in a stretch the first of the words is that are so many bases apart."""
         return stride - 1 if self.masked else 0
 
+    def scanned_together(self, most: int) -> np.ndarray:
+        """i8[u + 1], rising: pieces between two of these numbers can be scanned as one, by their stretches: where these
+        don't overlap, in so many bases of a target, about."""
+        if not self.masked or len(self.spans) < 2:
+            return np.arange(len(self.spans) + 1)
+        stretches = np.diff(self.bounds)
+        apart = np.zeros(len(self.spans), np.bool_)  # from the piece before
+        apart[1:] = ((self.targets[1:] != self.targets[:-1]) | (stretches[1:] == 0) | (stretches[:-1] == 0)
+                     | (self.spans[1:, 0] + GROUP <= self.spans[:-1, 1])
+                     | (self.begins[1:] // most != self.begins[:-1] // most))
+        return np.concatenate([[0], np.flatnonzero(apart), [len(apart)]])
+
+    def holding(self, places: np.ndarray) -> np.ndarray:
+        """i8[n]: the pieces in whose stretches hits begin at some places of the volume."""
+        opens = np.searchsorted(self.opens[:, 1], places, "right")
+        return np.searchsorted(self.bounds, opens, "right") - 1
+
     def numbers(self, places: Any) -> Any:
         """i8[n]: the pieces that begin at some places of the volume, i8[n], and have bases."""
         return np.searchsorted(self.spans[:, 0], places, "right") - 1

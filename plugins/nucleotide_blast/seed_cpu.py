@@ -7,7 +7,7 @@ by words of another width, of which there are fewer pairs (``sampled_words_cpu.p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -57,7 +57,7 @@ from seqloom.plugins.nucleotide_blast.scan_cpu import (
     scan,
     scan_whole,
 )
-from seqloom.plugins.nucleotide_blast.scanned_cpu import Places, Scanned, ScannedSeeds, by_words, scanned
+from seqloom.plugins.nucleotide_blast.scanned_cpu import OPPOSITE, Places, Scanned, ScannedSeeds, by_words, scanned
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     BYTES_PER_SEED,
@@ -221,21 +221,36 @@ class _Search:
               templates: int = 1) -> None:
         """Look for words that are ``stride`` apart in all chunks; this is one of so many ``turns``."""
         context, everything, pieces = self._context, turns * self._context.targets.total_residues, self._pieces
-        first_word = pieces.first_word(stride)
+        first_word, bounds = pieces.first_word(stride), pieces.scanned_together(CHUNK)
 
         def look(part: tuple[int, int, int]) -> tuple[int, list[np.ndarray], int]:
             at, first, behind = part
-            low, high = self._spans[at].tolist()
+            own = slice(bounds[at], bounds[at + 1])
+            low, high = int(self._spans[own.start, 0]), int(self._spans[own.stop - 1, 1])
             piece = self._bases.piece(low, high, behind)
-            opens = Open(pieces.opens[pieces.bounds[at] : pieces.bounds[at + 1]] - low, first_word)
+            opens = Open(pieces.opens[pieces.bounds[own.start] : pieces.bounds[own.stop]] - low, first_word)
             if behind == ALL:
                 context.advance(piece.size, everything)
             return at, *all_hits(3, partial(look_up, piece, opens), first)
 
-        words = (self._spans[:, 1] - self._spans[:, 0]) // stride * templates
+        words = (self._spans[bounds[1:] - 1, 1] - self._spans[bounds[:-1], 0]) // stride * templates
         for at, more, looked_up in run_tasks(context.threads, look, parts_of_chunks(words, context.threads)):
-            self.found[at] += more
+            for piece, rows in self._by_piece(int(bounds[at]), int(bounds[at + 1]), more):
+                self.found[piece].append(rows)
             self.looked_up += looked_up
+
+    def _by_piece(self, first: int, last: int, parts: list[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+        """Hits that were looked for together, by the piece that they are in; their places count from the first one's
+        begin."""
+        for rows in parts:
+            if last - first == 1 or not len(rows):
+                yield first, rows
+                continue
+            low = self._spans[first, 0]
+            piece = self._pieces.holding(low + rows[:, OPPOSITE])
+            rows[:, OPPOSITE] += low - self._spans[piece, 0]
+            cuts = np.flatnonzero(np.diff(piece)) + 1
+            yield from zip(piece[np.append(0, cuts)].tolist(), np.split(rows, cuts), strict=True)
 
     def look_up_in_targets(self, own: QueryWords, turns: int) -> None:
         """Look the words of queries of one width up in a stored table of the targets, or in tables of some chunks."""
