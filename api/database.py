@@ -1,6 +1,6 @@
 """Sequence databases for programs: create, open, look inside, extract, check."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from .core.alphabet import alphabet
@@ -26,7 +26,7 @@ class Database(OpenDatabase[SequenceDatabase]):
     @classmethod
     def create(cls, path: PathLike, *files: PathLike, type: str | None = None, on_bad: str = "error", title: str = "",
                memory: int | None = None, progress: Progress | None = None, taxids: "Taxids | None" = None,
-               parsed_names: bool | None = None) -> Self:
+               parsed_names: bool | None = None, masks: "Mapping[str, PathLike] | None" = None) -> Self:
         """Make a database from FASTA or FASTQ files (plain, gzip, bzip2, xz, zstd; "-" is standard input).
 
         Args:
@@ -40,18 +40,22 @@ class Database(OpenDatabase[SequenceDatabase]):
             taxids: which organism each sequence is of.
             parsed_names: names are in NCBI's notation and reports show the accessions in them, as of a BLAST database
                 made with ``-parse_seqids``; those are what None means.
+            masks: that searches may ask for by these names: "lower-case", or files of intervals as ``seqloom mask`` and
+                NCBI's maskers write them.
         """
         from .inputs import Ids, facts_of
         from .installed import registry
+        from .mask_files import given_masks
 
         facts = [facts_of(str(file), registry(), alphabet(type) if type else None) for file in files]
         if parsed_names is None:
             parsed_names = all(one.parsed_names for one in facts)
         if not title and len(facts) == 1:
             title = facts[0].title
+        given = given_masks(masks or {})
         batches = _read(files, type, on_bad, Ids(), progress, taxids)
         return cls(SequenceDatabase.create(path, batches, title=title or title_of(files),
-                                           memory=duckdb_share(memory, False), parsed_names=parsed_names))
+                                           memory=duckdb_share(memory, False), parsed_names=parsed_names, masks=given))
 
     @classmethod
     def open(cls, path: PathLike, read_only: bool = True, memory: int | None = None) -> Self:
@@ -59,18 +63,21 @@ class Database(OpenDatabase[SequenceDatabase]):
         return cls(SequenceDatabase.open(path, read_only=read_only, memory=duckdb_share(memory, read_only)), memory)
 
     def append(self, *files: PathLike, on_bad: str = "error", progress: Progress | None = None,
-               taxids: "Taxids | None" = None) -> None:
+               taxids: "Taxids | None" = None, masks: "Mapping[str, PathLike] | None" = None) -> None:
         """Add the records of more files behind those that are there. All of them are added, or none.
 
         Args:
             progress: told of the bytes that are read; its cancellation stops the work.
             taxids: which organism each of these sequences is of.
+            masks: of these sequences, as of ``create``; they join masks of the same names that are there.
         """
         from .inputs import Ids
+        from .mask_files import given_masks
 
+        given = given_masks(masks or {})
         self._open_for_writing()
         kind = self._database.alphabet.name
-        self._database.append(_read(files, kind, on_bad, Ids(self._database.find), progress, taxids))
+        self._database.append(_read(files, kind, on_bad, Ids(self._database.find), progress, taxids), given)
 
     def store_taxonomy(self, *files: PathLike) -> None:
         """Keep NCBI's names and tree of all organisms, in the place of those that are there.

@@ -11,6 +11,7 @@ from .core.options import options_dict
 from .core.pipeline import Plan
 from .core.ports import QueryBlock, QueryReport, QueryStatistics, TargetInfo
 from .core.records import Alignments, Hits
+from .core.sequences import Intervals
 from .core.stages import Writer
 from .installed import registry
 
@@ -58,6 +59,9 @@ class _NothingFound:
 
     def masked(self, number: int) -> np.ndarray:
         return np.empty((0, 2), np.int32)
+
+    def masked_targets(self, numbers: np.ndarray) -> Intervals:
+        return Intervals.empty()
 
 
 def check_format(outfmt: str, plan: Plan, terminal: bool = False, named: bool = True) -> None:

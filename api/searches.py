@@ -27,8 +27,8 @@ from .core.backends import cuda_available, opens_ahead
 from .core.classes import NamedTuple
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import check_queries
-from .core.engine.location import cut_source
 from .core.engine.planning import BatchLimits, Settings
+from .core.engine.searched import mask_digests, searched_source
 from .core.errors import ResumeError, SeqloomError, StoreError
 from .core.options import option_infos, options_dict
 from .core.pipeline import Pipeline, Plan, compose
@@ -169,7 +169,7 @@ def ready_search(asked: Asked, progress: Progress) -> Iterator[Ready]:
                   "not of what belongs to them", file=sys.stderr)
         loaded, stream = first_of(begun)
         check_queries(plan, loaded, source)
-        searched = cut_source(source, plan.family.target_location(plan.options))
+        searched = searched_source(source, plan)
         space = space_of(searched)
         residues = residues_of(loaded, stream)
         if pays_on_devices(plan, residues * space.total_residues):
@@ -188,6 +188,7 @@ def run_search(asked: Asked, ready: Ready, command: str, progress: Progress, wri
     plan, source, stream, home = ready.plan, ready.source, ready.stream, asked.home
     provenance = {**describe(plan, ready.use, ready.space, command), "parsed_names": parsed_names(plan, source),
                   "pick": asdict(asked.pick) if asked.pick else None, "masked_by": files_of_maskers(plan),
+                  "target_masks": mask_digests(source, plan),
                   "query_files": [str(query) for query in asked.each_query if is_file(query)],
                   "query_stream": stream.files.as_dict() if stream else None}
     with ExitStack() as stack:
@@ -288,9 +289,9 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         reopen = partial(opened, paths, plan.family.target, kept_pick(kept), budget, threads or 1)
         with reopen() as source, ExitStack() as stack:
             check_unchanged(run_file, source)
-            check_masked_alike(run_file, plan)
+            check_masked_alike(run_file, plan, source)
             space = SearchSpace(**kept["space"])
-            searched = cut_source(source, plan.family.target_location(plan.options))
+            searched = searched_source(source, plan)
             if not is_space(kept, searched):
                 raise ResumeError(f"run {run_file.id} can't be resumed: its taxids are those of other targets than "
                                   "when it was begun; start the search anew")
@@ -381,7 +382,7 @@ def finished(reference: str | int, results: "str | Path | None" = None) -> Run:
             source: VolumeSource | None = None
             with suppress(SeqloomError):
                 found = stack.enter_context(opened(paths, plan.family.target, kept_pick(kept), None, 1))
-                searched = cut_source(found, plan.family.target_location(plan.options))
+                searched = searched_source(found, plan)
                 source = found if not changed(databases, found) and is_space(kept, searched) else None
             yield source
 
@@ -396,8 +397,13 @@ def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
             f"({then['sequences']:,} sequences then, {now['sequences']:,} now); start the search anew")
 
 
-def check_masked_alike(run_file: "RunFile", plan: Plan) -> None:
-    """Refuse to resume when its other queries would be masked by something else; runs of before don't say by what."""
+def check_masked_alike(run_file: "RunFile", plan: Plan, source: VolumeSource) -> None:
+    """Refuse to resume when its other queries, or its targets, would be masked by something else; runs of before don't
+    say by what."""
+    masks = mask_digests(source, plan)
+    if run_file.provenance.get("target_masks", masks) != masks:
+        raise ResumeError(f"run {run_file.id} can't be resumed: the mask that its databases had has changed since it "
+                          "was begun; start the search anew")
     now = files_of_maskers(plan)
     for path, then in run_file.provenance.get("masked_by", {}).items():
         if now.get(path) != then:

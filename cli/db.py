@@ -42,6 +42,23 @@ TaxidOption = Annotated[str | None, option("--taxid", metavar="N", help="NCBI's 
 HeadersOption = Annotated[bool, option("--taxids-from-headers", help="take the OX= of UniProt's headers as taxids")]
 
 
+MaskOption = Annotated[list[str] | None, option(
+    "--mask", metavar="NAME=FILE", help="a mask that searches may ask for by this name: a file of intervals as seqloom "
+    "mask or dustmasker writes it, or NAME=lower-case for letters in lower case; may be repeated")]
+
+
+def _masks(given: list[str] | None) -> dict[str, str]:
+    masks: dict[str, str] = {}
+    for word in given or ():
+        name, equals, path = word.partition("=")
+        if not equals or not path:
+            raise UsageError(f"--mask takes a name and a file, such as dust=intervals.txt, not '{word}'")
+        if name in masks:
+            raise UsageError(f"--mask {name}=… is given twice; give each mask its own name")
+        masks[name] = path
+    return masks
+
+
 def _taxids(taxid_map: str | None, taxid: str | None, headers: bool) -> Any:
     """What says which organisms the sequences are of; None where nothing does."""
     from seqloom.taxonomy import Taxids, number
@@ -66,6 +83,7 @@ def create(
     taxids_from_headers: HeadersOption = False,
     parse_seqids: Annotated[bool, option("--parse-seqids", help="names are NCBI's, such as sp|P53508|CSSA1_ECOLX: "
                                          "reports show the accession")] = False,
+    mask: MaskOption = None,
     memory: MemoryOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -76,7 +94,8 @@ def create(
     if models:
         given = [flag for flag, there in (
             ("--type", type), ("--taxid-map", taxid_map), ("--taxid", taxid),
-            ("--taxids-from-headers", taxids_from_headers), ("--parse-seqids", parse_seqids)) if there]
+            ("--taxids-from-headers", taxids_from_headers), ("--parse-seqids", parse_seqids),
+            ("--mask", mask)) if there]
         if given:
             raise UsageError(f"{given[0]} is for sequences, and --models says that the files hold none")
         _create_models(name, files, _checked(on_bad), title, parse_bytes(memory), quiet)
@@ -87,7 +106,7 @@ def create(
     on_bad, limit, taxids = _checked(on_bad), parse_bytes(memory), _taxids(taxid_map, taxid, taxids_from_headers)
     with working(quiet, "nothing is kept") as progress, Database.create(
             name, *files, type=type, on_bad=on_bad, title=title, memory=limit, progress=progress,
-            taxids=taxids, parsed_names=parse_seqids or None) as made:
+            taxids=taxids, parsed_names=parse_seqids or None, masks=_masks(mask)) as made:
         info = made.info()
     say(f"{name}: {info['sequences']:,} {info['type']} sequences, {info['residues']:,} residues{_found(taxids)}")
 
@@ -113,6 +132,7 @@ def append(
     taxid_map: TaxidMapOption = None,
     taxid: TaxidOption = None,
     taxids_from_headers: HeadersOption = False,
+    mask: MaskOption = None,
     memory: MemoryOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -121,15 +141,17 @@ def append(
     from seqloom.core.units import parse_bytes
     from seqloom.models import ModelDatabase
 
-    taxids = _taxids(taxid_map, taxid, taxids_from_headers)
+    taxids, masks = _taxids(taxid_map, taxid, taxids_from_headers), _masks(mask)
     with (open_any(name, parse_bytes(memory)) as database, working(quiet, "nothing is added") as progress):
         before = len(database)
         if isinstance(database, ModelDatabase):
             if taxids:
                 raise UsageError(f"{name} is a model database, and models have no taxids")
+            if masks:
+                raise UsageError(f"{name} is a model database, and models have no masks")
             database.append(*files, on_bad=_checked(on_bad), progress=progress)
         else:
-            database.append(*files, on_bad=_checked(on_bad), progress=progress, taxids=taxids)
+            database.append(*files, on_bad=_checked(on_bad), progress=progress, taxids=taxids, masks=masks)
         after, what = len(database), "models" if isinstance(database, ModelDatabase) else "sequences"
     say(f"{name}: {after - before:,} {what} added, {after:,} in all{_found(taxids)}")
 

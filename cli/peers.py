@@ -45,7 +45,8 @@ def _values(text: str, *names: str) -> dict[str, Foreign]:
 
 _NAMES = "targets are picked by name: -seqidlist FILE"
 _NOT = "list the names that are not wanted: -negative_seqidlist FILE"
-_MASKED = "mask the sequences before they become a database: seqloom mask FILE --masker NAME -f fasta --hard"
+_MASKED = ("masks of databases are for nucleotides; mask proteins before they become a database: seqloom mask FILE "
+           "--masker seg -f fasta --hard")
 
 _BLAST: dict[str, Foreign] = {
     "show-gis": _flag("there are no GIs here", harmless=True),
@@ -53,13 +54,13 @@ _BLAST: dict[str, Foreign] = {
     **_values(_NOT, "negative-gilist"),
     "entrez-query": Foreign("nothing is asked of NCBI's servers; " + _NAMES),
     "remote": _flag("nothing is searched at NCBI; give a file: -db FILE"),
-    **_values(_MASKED, "db-soft-mask", "db-hard-mask"),
     "mt-mode": Foreign("threads share out queries and targets by themselves", harmless=True),
 }
 
 OPTIONS: dict[str, dict[str, Foreign]] = {
     "blastp": {
         **_BLAST,
+        **_values(_MASKED, "db-soft-mask", "db-hard-mask"),
         "ipglist": Foreign(_NAMES),
         "negative-ipglist": Foreign(_NOT),
     },
@@ -89,9 +90,9 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
         "dbtype": Foreign("--type protein or --type nucleotide, or nothing: the kind is found out"),
         "input-type": Foreign("FASTA and FASTQ are read, and told apart by themselves", same=("fasta",)),
         "hash-index": _flag("sequences are found by their names anyway", harmless=True),
-        "mask-data": Foreign("lower-case letters are kept, other masks aren't; " + _MASKED),
-        **_values("lower-case letters are the one mask that a database has", "mask-id", "mask-desc", "gi-mask-name"),
-        "gi-mask": _flag("lower-case letters are the one mask that a database has"),
+        "mask-data": Foreign("a mask comes with its name: --mask NAME=FILE, of intervals or maskinfo_asn1_text"),
+        **_values("a mask comes with its name: --mask NAME=FILE", "mask-id", "mask-desc", "gi-mask-name"),
+        "gi-mask": _flag("masks are of names, and there are no GIs here"),
         "blastdb-version": Foreign("a database is one DuckDB file", harmless=True),
         "max-file-sz": Foreign("a database is one file of any size", harmless=True),
         "logfile": Foreign("messages go to stderr: 2> FILE"),

@@ -5,7 +5,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .alphabet import Alphabet
 from .classes import NamedTuple, dataclass
 from .distinct import distinct
 from .records import Hits, Ragged, Records
-from .sequences import ModelBatch, SequenceBatch
+from .sequences import Intervals, ModelBatch, SequenceBatch
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,17 @@ class VolumeSource(TargetCatalog, Protocol):
 
     def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
         """Targets of the organisms ``taxids`` and of what belongs to them; 0 stands for targets without a taxid."""
+
+
+@runtime_checkable
+class MaskedTargets(Protocol):
+    """A source whose databases may carry masks, each under a name."""
+
+    def masks(self) -> list[tuple[str, Mapping[str, str]]]:
+        """Path of each database, and digests of its masks by their names."""
+
+    def stretches(self, name: str, numbers: np.ndarray) -> Intervals:
+        """Stretches of a mask of the targets with i8[k] ascending numbers, by position in these; none touch."""
 
 
 @dataclass(frozen=True)
@@ -502,6 +513,10 @@ class Report(Protocol):
 
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         """The same, one at a time: for writers that have much to say of each."""
+
+    def masked_targets(self, numbers: np.ndarray) -> Intervals:
+        """Stretches of the mask of the databases that held for i8[k] ascending numbers of targets, by position in
+        these; none touch."""
 
     def target(self, number: int) -> np.ndarray:
         """u8 residues of any target of the run, with or without hits, by its global number."""

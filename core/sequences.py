@@ -76,6 +76,19 @@ class Intervals:
         found[np.repeat(offsets[self.sequence] + self.start - before[:-1], lengths) + np.arange(before[-1])] = True
         return found
 
+    def united(self) -> "Intervals":
+        """The same residues in as few stretches as there can be: none touch or overlap."""
+        if not len(self):
+            return self
+        # Sequences one behind the other, each beyond the ends of the one before.
+        width = int(self.end.max()) + 1
+        begin, end = (self.sequence * np.int64(width) + place for place in (self.start, self.end))
+        reached = np.maximum.accumulate(end)
+        first = np.flatnonzero(np.append(True, begin[1:] > reached[:-1]))
+        last = np.append(first[1:], len(self)) - 1
+        sequence = self.sequence[first]
+        return Intervals(sequence, self.start[first], (reached[last] - sequence * np.int64(width)).astype(np.int32))
+
     def merged(self, other: "Intervals") -> "Intervals":
         """All stretches of both, in order."""
         if not len(other):
@@ -237,6 +250,10 @@ class SequenceBatch:
             return self
         return self.renumbered(np.arange(first, first + count, dtype=np.int64))
 
+    def masked(self, soft: Intervals, hard: Intervals) -> "SequenceBatch":
+        """The same sequences with other masks; residues that weren't read yet stay so."""
+        return replace(self, soft=soft, hard=hard)
+
     @staticmethod
     def concat(batches: Sequence["SequenceBatch"],
                together: Callable[[Sequence[np.ndarray]], np.ndarray] = np.concatenate) -> "SequenceBatch":
@@ -323,6 +340,11 @@ class UnreadBatch(SequenceBatch):
     def renumbered(self, ordinals: np.ndarray) -> SequenceBatch:
         """The same sequences with other global numbers, still unread."""
         return self.from_readers(self.alphabet, self.offsets, ordinals, lambda: self.residues, lambda: self.lower)
+
+    def masked(self, soft: Intervals, hard: Intervals) -> SequenceBatch:
+        batch = object.__new__(type(self))
+        batch.__dict__.update(self.__dict__, soft=soft, hard=hard)
+        return batch
 
 
 @dataclass(frozen=True)

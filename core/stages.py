@@ -388,6 +388,14 @@ class Masking:
     soft: bool
 
 
+class TargetMask(NamedTuple):
+    """A mask that databases carry under a name: its stretches don't seed (soft), or aren't there for any stage (hard).
+    """
+
+    name: str
+    soft: bool
+
+
 class Family(ABC):
     """What the pipelines of one family of algorithms share: options of the whole pipeline, masking and scoring.
 
@@ -411,6 +419,10 @@ class Family(ABC):
 
     def target_location(self, options: Any) -> tuple[int, int] | None:
         """The same of every target; the search space is that of the stretches."""
+        return None
+
+    def target_mask(self, options: Any) -> TargetMask | None:
+        """Which mask of the databases holds for the targets; None for none."""
         return None
 
     @abstractmethod

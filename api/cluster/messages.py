@@ -43,6 +43,10 @@ def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return facts, arrays
 
 
+_KINDS, _STRETCH = ("lower", "soft", "hard"), ("sequence", "start", "end")
+"""Kinds of stretches of a batch, in their order there, and what each is made of."""
+
+
 def from_batch(batch: Queries, names: bool = True) -> bytes:
     """Queries or a volume of targets; models as the texts that they come from, or where there are none, packed.
 
@@ -59,8 +63,8 @@ def from_batch(batch: Queries, names: bool = True) -> bytes:
     facts: dict[str, Any] = {"kind": batch.alphabet.name}
     if names:
         facts |= {"names": list(batch.names), "descriptions": list(batch.descriptions)}
-    return packed(facts, residues=batch.residues, offsets=batch.offsets, ordinals=batch.ordinals,
-                  sequence=batch.lower.sequence, start=batch.lower.start, end=batch.lower.end)
+    stretches = {f"{kind}_{name}": getattr(getattr(batch, kind), name) for kind in _KINDS for name in _STRETCH}
+    return packed(facts, residues=batch.residues, offsets=batch.offsets, ordinals=batch.ordinals, **stretches)
 
 
 def _from_models(batch: ModelBatch) -> bytes:
@@ -94,9 +98,9 @@ def to_batch(data: bytes, registry: Registry) -> Any:
         return models_of(facts["text"], registry).renumbered(arrays["ordinals"])
     if facts["kind"] == "packed models":
         return _to_models(facts, arrays, registry)
-    lower = Intervals(arrays["sequence"], arrays["start"], arrays["end"])
+    lower, soft, hard = (Intervals(*(arrays[f"{kind}_{name}"] for name in _STRETCH)) for kind in _KINDS)
     return SequenceBatch(alphabet(facts["kind"]), arrays["residues"], arrays["offsets"], arrays["ordinals"], lower,
-                         names=facts.get("names", ()), descriptions=facts.get("descriptions", ()))
+                         soft, hard, names=facts.get("names", ()), descriptions=facts.get("descriptions", ()))
 
 
 def from_result(result: UnitResult, indexes: Mapping[str, SlotStats], trace: Trace,

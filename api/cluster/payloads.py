@@ -70,5 +70,5 @@ class Payloads:
         if self._names and isinstance(volume, SequenceBatch) and not len(volume.names):
             names = self._searched.info(volume.ordinals).names
             volume = SequenceBatch(volume.alphabet, volume.residues, volume.offsets, volume.ordinals, volume.lower,
-                                   names=names, descriptions=[""] * len(names))
+                                   volume.soft, volume.hard, names=names, descriptions=[""] * len(names))
         return from_batch(volume, self._names)

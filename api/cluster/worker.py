@@ -17,9 +17,9 @@ from typing import Any
 
 from ..budget import available_bytes, data_budget, reading_share
 from ..core.context import SearchSpace
-from ..core.engine.location import cut_source
 from ..core.engine.planning import READERS, Settings
 from ..core.engine.runner import Runner
+from ..core.engine.searched import searched_source
 from ..core.errors import Cancelled, InputError, SeqloomError
 from ..core.options import option_infos
 from ..core.pipeline import Plan
@@ -64,8 +64,7 @@ class WorkerRun:
     def __init__(self, plan: Plan, source: VolumeSource, space: SearchSpace, settings: Settings,
                  opened_files: ExitStack) -> None:
         self._opened, self._source, self.used, self.active = opened_files, source, time.monotonic(), 0
-        searched = source if isinstance(source, SentSource) else cut_source(
-            source, plan.family.target_location(plan.options))
+        searched = source if isinstance(source, SentSource) else searched_source(source, plan)
         self.progress = Progress()
         self.plan = reading(plan, searched)
         self._runner = Runner(self.plan, registry(), searched, space, settings, self.progress, whole)

@@ -24,10 +24,11 @@ from ..registry import Registry
 from ..sequences import SequenceBatch
 from .heap import Level
 from .keeper import REDUCED_AT_ONCE, Keeper
-from .location import check_stretch, cut_source
+from .location import check_stretch
 from .masking import ReadTargets, left_by_maskers
 from .planning import Planner, Settings
 from .runner import Runner
+from .searched import searched_source
 from .thread_executor import Pools, ThreadExecutor, pool
 from .threads import short_switch_interval
 
@@ -131,7 +132,7 @@ class Engine:
         self.settings = settings = left_by_maskers(plan, registry, settings)
         self.cancellation = self.progress.cancellation
         self.target_stretch = plan.family.target_location(plan.options)
-        self.searched, self._more = cut_source(source, self.target_stretch), more
+        self.searched, self._more = searched_source(source, plan), more
         self.planner = self._planner(queries)
         self.asked = int(queries.ordinals[-1]) + 1 if len(queries) else 0
         self.runner = Runner(plan, registry, self.searched, space, settings, self.progress, targets)

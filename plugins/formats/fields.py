@@ -37,6 +37,10 @@ STANDARD = ("qaccver", "saccver", "pident", "length", "mismatch", "gapopen", "qs
 """What ``std`` stands for."""
 
 
+SHOWING = ("qseq", "sseq", "btop", "positive", "ppos")
+"""Fields for which BLAST looks at letters; then it counts equal ones by these as well."""
+
+
 @dataclass(frozen=True)
 class Field:
     """One field: the title in comment lines, whether residues are needed, and i8 cells of all lines."""

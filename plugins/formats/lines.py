@@ -13,11 +13,13 @@ import numpy as np
 
 from ...core.alphabet import PROTEIN, Alphabet, alphabet
 from ...core.errors import OptionError
-from ...core.ports import QueryBlock
-from ...core.records import Alignments, Column, Ragged, Records
+from ...core.ports import QueryBlock, Report
+from ...core.records import MATCH, MISMATCH, Alignments, Column, Ragged, Records
 from ..common.cells import Texts
 from .aligned import PathCounts, count_path, covered, shown_path, uniquely_covered
 
+_SHOWN = {"identities": MATCH, "mismatches": MISMATCH}
+"""What counts say of pairs of residues, and the operation of a path that it is."""
 _POSITION = 255
 """Code of a position of a model, which is shown as a residue of its own."""
 LINES_AT_ONCE = 5000
@@ -59,6 +61,12 @@ class Columns:
         return self._made[name]
 
 
+def by_letters(report: Report) -> bool:
+    """Whether a format that shows residues has to count equal ones by them, as BLAST's do: what a hard mask of the
+    databases hides counts as unequal otherwise."""
+    return (report.run.get("options") or {}).get("db_hard_mask") is not None
+
+
 class Lines:
     """All lines of some queries: alignments in order of report, and hits without alignments in their places.
 
@@ -69,8 +77,9 @@ class Lines:
         texts: what text cells of the lines name.
     """
 
-    def __init__(self, block: QueryBlock, kind: Alphabet) -> None:
-        self.block, self.alphabet, self.texts = block, kind, Texts()
+    def __init__(self, block: QueryBlock, kind: Alphabet, by_letters: bool = False) -> None:
+        """by_letters: count equal residues as letters show them; see ``by_letters``."""
+        self.block, self.alphabet, self.texts, self._by_letters = block, kind, Texts(), by_letters
         self.hits = hits = Columns([block.hits])
         children: list[Alignments] = [block.hits.alignments]
         of_hits = np.searchsorted(block.targets.numbers, block.hits.target)
@@ -111,6 +120,11 @@ class Lines:
     def count(self, column: str, name: str) -> np.ndarray:
         """A column of counts; what it lacks is counted in the path, −1 where there is none."""
         values = self.rows[column]
+        if self._by_letters and column in _SHOWN:
+            paths: Ragged = self.rows["path"]
+            shown = np.where(paths.values & 15 == _SHOWN[column], paths.values >> 4, 0)
+            ends = np.concatenate([[0], np.cumsum(shown, dtype=np.int64)])[paths.offsets]
+            values = np.where(np.diff(paths.offsets) > 0, np.diff(ends), values)
         if (values == -1).any():
             values = np.array([getattr(c, name) if v < 0 and c else v for v, c in zip(values.tolist(), self.counts)])
         return values
@@ -132,6 +146,8 @@ class Lines:
         values = self.rows["positives"]
         if self.alphabet is PROTEIN:
             return values
+        if self._by_letters:
+            return self.identities
         return np.where(values < 0, self.identities, values)
 
     @cached_property

@@ -13,11 +13,12 @@ from ...core.alphabet import PROTEIN
 from ...core.errors import OptionError
 from ...core.options import build_options, option
 from ...core.ports import QueryReport, Report, TargetInfo
+from ...core.sequences import Intervals
 from ...core.stages import Writer
 from ..common.numbers import bit_score_text, score_text, short_evalue_text, short_percent
 from .hit_order import Facts, arranged
 from .labels import Label, of_query, of_target, untitled
-from .lines import Lines, alphabet_of
+from .lines import Lines, alphabet_of, by_letters
 from .midline import midline, model_rows, similar_pairs, with_masks
 from .report_frame import broken, foot, head, statistics, wrapped
 
@@ -63,12 +64,13 @@ class Pairwise(Writer):
             title = wrapped(of_query(query, kind).heading)
             stream.write(f"<b>Query=</b> {_escaped(title)}" if layout.html else f"Query= {title}")
             stream.write(f"\n\nLength={query.length}\n")
-            lines = Lines(query.block(), kind)
+            lines = Lines(query.block(), kind, by_letters(report))
             if len(lines):
                 chosen = arranged(query, lines, layout.sorthits or 0, layout.sorthsps)
-                lines = lines if chosen is query else Lines(chosen.block(), kind)
+                lines = lines if chosen is query else Lines(chosen.block(), kind, by_letters(report))
                 stream.write(_table(chosen, lines, layout))
-                for text in _alignments(lines, similar, report.masked(query.number), layout, shown):
+                hidden = report.masked_targets(lines.block.targets.numbers)
+                for text in _alignments(lines, similar, report.masked(query.number), hidden, layout, shown):
                     stream.write(text)
             else:
                 stream.write("\n\n***** No hits found *****\n\n\n")
@@ -174,9 +176,10 @@ def _bits(bits: float, score: float) -> str:
     return score_text(score) if bits != bits else bit_score_text(bits)
 
 
-def _alignments(lines: Lines, similar: np.ndarray | None, masked: np.ndarray, layout: Layout,
+def _alignments(lines: Lines, similar: np.ndarray | None, masked: np.ndarray, hidden: Intervals, layout: Layout,
                 shown: int | None) -> Iterator[str]:
-    """Text of every alignment of one query; ``masked``, i4[m, 2], are its stretches that were masked.
+    """Text of every alignment of one query; ``masked``, i4[m, 2], are its stretches that were masked, and ``hidden``
+    those of its targets.
 
     shown: hits whose alignments are wanted, None for all.
     """
@@ -191,7 +194,7 @@ def _alignments(lines: Lines, similar: np.ndarray | None, masked: np.ndarray, la
             former = hit
         yield _statistics(lines, row) + "\n"
         if lines.located[row]:
-            yield _blocks(lines, row, similar, masked, layout)
+            yield _blocks(lines, row, similar, masked, hidden.of_sequence(target), layout)
         yield "\n"
 
 
@@ -231,7 +234,8 @@ def _domain(lines: Lines, row: int) -> str:
     return f" {', '.join(parts)}\n" if parts else ""
 
 
-def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarray, layout: Layout) -> str:
+def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarray, hidden: np.ndarray,
+            layout: Layout) -> str:
     aligned = lines.aligned[row]
     if aligned is None:
         return ""
@@ -243,7 +247,7 @@ def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarr
         start = int(lines.rows["query_start"][row])
         if layout.html:  # as in BLAST, which marks none that begin before the alignment
             marked = with_masks(aligned[0], start, masked[masked[:, 0] >= start]).decode()
-        aligned = with_masks(aligned[0], start, masked), aligned[1]
+        aligned = with_masks(aligned[0], start, masked), _with_hidden(lines, row, aligned[1], hidden)
     rows, turned, columns = lines.rows, bool(lines.turned[row]), layout.line_length
     target_at = int(rows["target_end"][row] if turned else rows["target_start"][row])
     above = _coordinates(aligned[0], int(rows["query_start"][row]), 1, columns)
@@ -261,6 +265,13 @@ def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarr
                  f"{'':{width + 9}}{middle[part]}\n"
                  f"Sbjct  {s_start:<{width + 2}}{aligned[1][part].decode()}  {s_end}\n\n")
     return text
+
+
+def _with_hidden(lines: Lines, row: int, residues: bytes, hidden: np.ndarray) -> bytes:
+    """A target's row with masked residues in lower case. hidden: i4[m, 2], stretches of the target."""
+    if lines.turned[row]:
+        return with_masks(residues, 0, int(lines.rows["target_end"][row]) - hidden[::-1, ::-1])
+    return with_masks(residues, int(lines.rows["target_start"][row]), hidden)
 
 
 def _coordinates(residues: bytes, at: int, step: int, columns: int) -> list[tuple[str, str]]:

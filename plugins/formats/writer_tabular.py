@@ -9,9 +9,9 @@ from ...core.engine.threads import in_turn
 from ...core.errors import OptionError
 from ...core.ports import QueryBlock, Report
 from ...core.stages import Writer
-from .fields import FIELDS, Field, fields_of
+from .fields import FIELDS, SHOWING, Field, fields_of
 from .labels import of_queries
-from .lines import Lines, alphabet_of, parts_of
+from .lines import Lines, alphabet_of, by_letters, parts_of
 
 
 class Tabular(Writer):
@@ -40,8 +40,10 @@ class Tabular(Writer):
                 chosen[:] = chosen or fields_of(names, part.hits)
                 yield part
 
+        shown = by_letters(report) and any(name in SHOWING for name in names)
+
         def made(part: QueryBlock) -> tuple[Lines, np.ndarray, np.ndarray]:
-            lines = Lines(part, kind)
+            lines = Lines(part, kind, shown)
             return lines, *_joined(lines, chosen, delimiter)
 
         for lines, text, ends in in_turn(threads, made, parts(), "lines"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seqloom.plugins.common.culling import Hsp
-from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK_OVERLAP
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK_OVERLAP
 
 NEAR_DIAGONALS = 10
 
@@ -37,6 +37,8 @@ def overlaps(first: Hsp, second: Hsp, start: int) -> bool:
 def merge_chunks(found: list[tuple[int, Frames]], belong: Callable[[Hsp, Hsp, int], bool] = continues) -> Frames:
     """Alignments by frame in target coordinates, from those of chunks (start, by frame, in chunk coordinates).
 
+    Those of the plus strand come first.
+
     belong: whether two of neighbouring chunks are to be joined.
     """
     merged: Frames = {}
@@ -46,7 +48,7 @@ def merge_chunks(found: list[tuple[int, Frames]], belong: Callable[[Hsp, Hsp, in
                 hsp.target_start, hsp.target_end = hsp.target_start + start, hsp.target_end + start
                 hsp.anchor_target += start
             merged[frame] = _joined(merged.get(frame, []), hsps, start, belong)
-    return merged
+    return dict(sorted(merged.items(), reverse=True))
 
 
 def _joined(earlier: list[Hsp], later: list[Hsp], start: int, belong: Callable[[Hsp, Hsp, int], bool]) -> list[Hsp]:

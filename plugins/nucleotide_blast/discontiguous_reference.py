@@ -23,15 +23,15 @@ from seqloom.plugins.nucleotide_blast.index_reference import (
     indexed_positions,
     searched_strands,
 )
+from seqloom.plugins.nucleotide_blast.pieces import pieces_of
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlast, NucleotideBlastOptions
 from seqloom.plugins.nucleotide_blast.seed_reference import (
-    CHUNK,
     CHUNK_COLUMN,
     SHIFT_COLUMN,
     QueryWords,
-    chunk_starts,
     forward_seeds,
     look_up,
+    open_stretches_of,
     scan_footprint,
     scan_seconds,
 )
@@ -151,20 +151,19 @@ class DiscontiguousWordHits(SeedStage):
     def run(self, context: Context, records: Records | None) -> Seeds:
         index, bases = context.index(TEMPLATE_WORDS), context.index(BASES)["bases"]
         length, templates = context.options.template_length, context.options.templates()
-        offsets, everything = context.targets.offsets.tolist(), len(context.queries) * context.targets.total_residues
+        pieces, before = pieces_of(context), context.targets.offsets
+        everything = len(context.queries) * context.targets.total_residues
         parts = []
         scanned: dict[tuple[int, int], np.ndarray] = {}
         for query, ordinal in enumerate(context.queries.ordinals.tolist()):
             table = QueryWords.of(index, query)
-            for target, number in enumerate(context.targets.ordinals.tolist()):
-                whole = bases[offsets[target] : offsets[target + 1]]
-                for chunk in chunk_starts(len(whole)):
-                    key = (target, chunk)
-                    if key not in scanned:
-                        scanned[key] = template_words(whole[chunk : chunk + CHUNK], templates, length)
-                    for words in scanned[key]:
-                        found, places = look_up(table, words, len(templates) * 4**context.options.word_size)
-                        shift = np.zeros(len(found), np.int64)
-                        parts.append(forward_seeds(ordinal, number, chunk, found, places, shift, table.strands, length))
-                    context.advance(min(CHUNK, len(whole) - chunk), everything)
+            for number, chunk, low, high in open_stretches_of(context, pieces):
+                if (low, high) not in scanned:
+                    scanned[low, high] = template_words(bases[low:high], templates, length)
+                for words in scanned[low, high]:
+                    found, places = look_up(table, words, len(templates) * 4**context.options.word_size)
+                    places = places + low - int(before[context.targets.locate(number)]) - chunk
+                    shift = np.zeros(len(found), np.int64)
+                    parts.append(forward_seeds(ordinal, number, chunk, found, places, shift, table.strands, length))
+                context.advance(high - low, everything)
         return Seeds.concat(parts) if parts else Seeds.empty(self.columns)

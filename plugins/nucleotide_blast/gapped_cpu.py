@@ -63,8 +63,8 @@ from seqloom.plugins.nucleotide_blast.greedy_cpu import (
 )
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
 from seqloom.plugins.nucleotide_blast.packed_cpu import packed_bases, parts_by_target, stretches
+from seqloom.plugins.nucleotide_blast.pieces import pieces_of
 from seqloom.plugins.nucleotide_blast.saved_cpu import copy_row, forget, is_contained, save, saved_room
-from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
 from seqloom.plugins.nucleotide_blast.ungapped_cpu import laid_out_strands
 from seqloom.plugins.nucleotide_blast.ungapped_reference import GROUP
 
@@ -292,7 +292,7 @@ class GappedExtensionCpu(GappedExtension):
         low = targets.offsets[at] + table["chunk"][firsts]
         cutoffs = scoring.of_queries(lambda of: (of.plus.cutoff, of.minus.cutoff))[query_of, (frames < 0).astype(int)]
         x_drops = scoring.of_queries(lambda of: of.xdrop_gapped)[query_of]
-        groups = np.stack([4 * query_of + 2 * (frames < 0), low, np.minimum(low + CHUNK, targets.offsets[at + 1]),
+        groups = np.stack([4 * query_of + 2 * (frames < 0), low, pieces_of(context).ends(low),
                            cutoffs, x_drops], axis=1).astype(np.int64)
         strands, begins = laid_out_strands(context)
         around = _around(groups, bounds, segments, length)

@@ -24,10 +24,11 @@ from seqloom.plugins.common.xdrop import extend_score, two_sided
 from seqloom.plugins.nucleotide_blast.chunks import merge_chunks
 from seqloom.plugins.nucleotide_blast.greedy import GreedyAligner
 from seqloom.plugins.nucleotide_blast.index_reference import BASES
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK, GROUP, pieces_of
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions, NucleotideScoring
-from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, CHUNK_COLUMN
+from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK_COLUMN
 from seqloom.plugins.nucleotide_blast.strands import both_strands, mirrored, strand_start
-from seqloom.plugins.nucleotide_blast.ungapped_reference import GROUP, WORD_COLUMNS, searched_query
+from seqloom.plugins.nucleotide_blast.ungapped_reference import WORD_COLUMNS, searched_query
 
 START_ROOM, START_SHIFT = 8, 3
 """Where the segment reaches at least START_ROOM bases beyond the start of its word hit, START_SHIFT are skipped."""
@@ -121,7 +122,7 @@ class GappedExtension(ExtendStage):
         offsets = context.targets.offsets
         place = int(context.targets.locate(target))
         low = int(offsets[place]) + chunk
-        bases = context.index(BASES)["bases"][low : min(low + CHUNK, int(offsets[place + 1]))].tobytes()
+        bases = context.index(BASES)["bases"][low : int(pieces_of(context).ends(low))].tobytes()
         found = {}
         for frame in sorted({row[0] for row in segments}, reverse=True):
             strand = [_strand_segment(row, len(codes), chunk) for row in segments if row[0] == frame]

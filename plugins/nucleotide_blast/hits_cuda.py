@@ -69,7 +69,7 @@ class Pieces(NamedTuple):
 
     @classmethod
     def of(cls, offsets: np.ndarray, chunk: int, overlap: int) -> Pieces:
-        """All pieces of targets that begin at i8[k + 1] ``offsets``: see ``seed_reference.chunk_starts``."""
+        """All pieces of targets that begin at i8[k + 1] ``offsets``: see ``pieces.chunk_starts``."""
         lengths = np.diff(offsets)
         counts = np.maximum(1, -(-(lengths - overlap) // (chunk - overlap)))
         targets = np.repeat(np.arange(len(lengths)), counts)

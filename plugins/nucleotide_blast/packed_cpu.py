@@ -20,6 +20,7 @@ from seqloom.core.sparse import sparse
 from seqloom.plugins.common.grouping import group_parts
 from seqloom.plugins.common.xdrop_cpu import PADDING
 from seqloom.plugins.nucleotide_blast.index_reference import BASES
+from seqloom.plugins.nucleotide_blast.pieces import hard_runs
 
 BITS, RUNS = "bits", "runs"
 """Arrays of the index: u1[⌈n/4⌉ + ``SPARE``], and i8[m, 3] first and last ambiguity of a run, and its code."""
@@ -230,6 +231,34 @@ class Piece(NamedTuple):
     behind: int
 
 
+class Open(NamedTuple):
+    """Where in a piece words may lie: i8[k, 2] stretches, from its first base on, and the place in each of these of the
+    first word."""
+
+    stretches: np.ndarray
+    first: int
+
+
+@inline
+def stretch_of(piece, opens, number, before):
+    """A stretch of a piece in which words may lie as a piece of its own. before: words of the stretches before."""
+    low, high = opens.stretches[number, 0], opens.stretches[number, 1]
+    return Piece(piece.bits, piece.words, piece.begin + low, high - low, piece.behind - before)
+
+
+@inline
+def words_of(piece, first, width, stride):
+    """How many words of a stretch there are that lie so many bases apart, from place ``first`` on."""
+    return max(0, (piece.size - first - width) // stride + 1)
+
+
+@inline
+def move_on(found, first, last, bases):
+    """Move hits on in their target."""
+    for row in range(first, last):
+        found[row, 1] += bases
+
+
 class PackedBases(NamedTuple):
     """All bases of a volume: u1 bits, i8[m, 3] runs of ambiguities, how many bases there are, and how many there are in
     the first byte that belong to what is before the volume, 0 to 3."""
@@ -306,6 +335,17 @@ def real_residues(context: Context, spans: np.ndarray) -> Around:
     residues = context.targets.residues
     begin, end = (int(spans[0, 0]), int(min(spans[-1, 1], len(residues)))) if len(spans) else (0, 0)
     return Around(residues[begin:end], begin, np.minimum(spans, end))
+
+
+def aligned_residues(context: Context, spans: np.ndarray) -> Around:
+    """The same as the traceback aligns them: with ``pieces.HARD`` where targets are hard-masked."""
+    around = real_residues(context, spans)
+    if not len(context.targets.hard):
+        return around
+    if context.targets.loaded:
+        around = around._replace(codes=around.codes.copy())
+    _ambiguous(around.codes, around.spans, hard_runs(context.targets), around.begin)
+    return around
 
 
 def parts_by_target(bounds: np.ndarray, threads: int, low: np.ndarray, bases: int) -> list[tuple[int, int]]:

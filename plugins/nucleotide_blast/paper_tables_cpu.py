@@ -14,7 +14,7 @@ from seqloom.core.kernels.unroll import specialise
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideWordsCpu
-from seqloom.plugins.nucleotide_blast.packed_cpu import word_from
+from seqloom.plugins.nucleotide_blast.packed_cpu import move_on, stretch_of, word_from, words_of
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import (
     LARGEST,
     NOWHERE,
@@ -134,22 +134,24 @@ CHAINED = False
 """In the template a constant that is filled in."""
 
 
-def scan_in_table(piece, size, width, stride, table, query, found, first, present):
-    """Kernel template: as ``scan_cpu.scan``, in a ``SmallTable``, or a ``ChainedTable`` if CHAINED."""
+def scan_in_table(piece, late, size, width, stride, table, query, found, first, present):
+    """Kernel template: as ``scan_cpu.scan``, in a ``SmallTable``, or a ``ChainedTable`` if CHAINED, of a stretch whose
+    first word is at place ``late``."""
     count = looked_up = 0
-    places = min(max(0, (piece.size - width) // stride + 1), piece.behind)
+    places = min(words_of(piece, late, width, stride), piece.behind)
     for begin in range(first, places, AT_ONCE):
         before, known, own = count, looked_up, min(AT_ONCE, places - begin)
-        there = noted(piece.words, piece.begin + begin * stride, own, width, stride, table.bits, present[0])
+        first_place = late + begin * stride
+        there = noted(piece.words, piece.begin + first_place, own, width, stride, table.bits, present[0])
         for at in range(there):
-            word = np.int64(word_from(piece.words, piece.begin + (begin + present[0, at]) * stride, width))
+            word = np.int64(word_from(piece.words, piece.begin + first_place + present[0, at] * stride, width))
             present[1, at] = word
             if CHAINED:
                 prefetch(table.heads, word)
             else:
                 prefetch(table.backbone, word)
         for at in range(there):
-            target = (begin + present[0, at]) * stride
+            target = first_place + present[0, at] * stride
             if CHAINED:
                 place = np.int64(table.heads[present[1, at]]) - 1
             else:
@@ -176,10 +178,33 @@ def scan_in_table(piece, size, width, stride, table, query, found, first, presen
     return count, looked_up, -1
 
 
+in_stretch: Any = None
+"""In the template the kernel that is filled in."""
+
+
+def scan_in_tables(piece, opens, size, width, stride, table, query, found, first, present):
+    """Kernel template: as ``scan_cpu.scan``, by ``in_stretch`` of each stretch."""
+    count = looked_up = before = 0
+    for number in range(len(opens.stretches)):
+        stretch = stretch_of(piece, opens, number, before)
+        words, begin = words_of(stretch, opens.first, width, stride), max(0, first - before)
+        if begin < min(words, stretch.behind):
+            more, known, after = in_stretch(stretch, opens.first, size, width, stride, table, query,
+                                            found[count:], begin, present)
+            move_on(found, count, count + more, stretch.begin - piece.begin)
+            count += more
+            looked_up += known
+            if after >= 0:
+                return count, looked_up, before + after
+        before += words
+    return count, looked_up, -1
+
+
 @made_once
 def scanner(chained: bool) -> Any:
     """The kernel that scans with tables of a kind."""
-    return kernel(specialise(scan_in_table, CHAINED=chained))
+    in_stretch = kernel(specialise(scan_in_table, CHAINED=chained))
+    return kernel(specialise(scan_in_tables, {"in_stretch": in_stretch}, "chained" if chained else "small"))
 
 
 def as_tuple(table: Arrays) -> SmallTable | ChainedTable:

@@ -20,8 +20,9 @@ from seqloom.core.stages import Shape
 from seqloom.plugins.common.grouping import even_parts
 from seqloom.plugins.nucleotide_blast.hits_by_word_cpu import by_word
 from seqloom.plugins.nucleotide_blast.packed_cpu import ALL, WORD, PackedBases, Piece, bases_from, eights, word_from
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable, all_hits, may_grow, whole_word
-from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, WordHits, chunk_starts
+from seqloom.plugins.nucleotide_blast.seed_reference import WordHits
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable, bit_of, rank_of, word_table
 
 WIDE = 12
@@ -84,19 +85,6 @@ class Chunks(NamedTuple):
     def total(self) -> int:
         """How many words there are."""
         return int(self.firsts[-1])
-
-
-def chunk_spans(offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """i8[c, 2] target and place in it where each chunk of targets with these offsets begins, and i8[c, 2] the first
-    place of the volume in it and the one behind it."""
-    lengths = np.diff(offsets)
-    rows = [(target, chunk) for target in np.flatnonzero(lengths > CHUNK).tolist()
-            for chunk in chunk_starts(int(lengths[target]))[1:]]
-    first = np.stack([np.arange(len(lengths)), np.zeros_like(lengths)], axis=1)
-    chunks = np.concatenate([first, np.array(rows, np.int64).reshape(-1, 2)])
-    chunks = chunks[np.lexsort((chunks[:, 1], chunks[:, 0]))] if rows else chunks
-    begins = offsets[chunks[:, 0]] + chunks[:, 1]
-    return chunks, np.stack([begins, np.minimum(begins + CHUNK, offsets[chunks[:, 0] + 1])], axis=1)
 
 
 @kernel

@@ -200,7 +200,7 @@ def scan_sampled(piece, size, width, stride, table, query, widths, most, wanted,
     for begin in range(first, places, AT_ONCE):
         before, known, old_hits, own = count, looked_up, hits, min(AT_ONCE, places - begin)
         waiting = 0
-        for at in range(find_present(piece, begin, own, width, stride, table, present)):
+        for at in range(find_present(piece.words, piece.begin + begin * stride, own, width, stride, table, present)):
             target, rank = (begin + present[0, at]) * stride, present[1, at]
             for entry in range(table.starts[rank], table.starts[rank + 1]):
                 if waiting == pairs.shape[1]:

@@ -12,7 +12,16 @@ from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import highest_bit, lowest_bit, prefetch
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.index_reference import compared_strands
-from seqloom.plugins.nucleotide_blast.packed_cpu import WORD, base_at, bases_from, eight_from, word_from
+from seqloom.plugins.nucleotide_blast.packed_cpu import (
+    WORD,
+    base_at,
+    bases_from,
+    eight_from,
+    move_on,
+    stretch_of,
+    word_from,
+    words_of,
+)
 from seqloom.plugins.nucleotide_blast.scanned_cpu import places_of, query_at
 from seqloom.plugins.nucleotide_blast.strands_cpu import EACH, next_unlike
 from seqloom.plugins.nucleotide_blast.word_table_cpu import bit_of, rank_of
@@ -149,12 +158,11 @@ def fetch_places(table, ranks):
 
 
 @inline
-def find_present(piece, begin, count, width, stride, table, present):
-    """Note which of ``count`` words from number ``begin`` on a table has, and their ranks; returns how many."""
-    there = noted(piece.words, piece.begin + begin * stride, count, width, stride, table.bits, present[0])
+def find_present(words, first, count, width, stride, table, present):
+    """Note which of ``count`` words from place ``first`` on a table has, and their ranks; returns how many."""
+    there = noted(words, first, count, width, stride, table.bits, present[0])
     for at in range(there):
-        place = piece.begin + (begin + present[0, at]) * stride
-        note_rank(table, word_from(piece.words, place, width), present[1], at)
+        note_rank(table, word_from(words, first + present[0, at] * stride, width), present[1], at)
     fetch_places(table, present[1, :there])
     return there
 
@@ -194,13 +202,13 @@ def noted(words, first, count, width, stride, bits, present):
 
 
 @kernel
-def scan_whole(piece, width, stride, table, found, first, present):
-    """As ``scan``, of words that needn't be extended."""
+def _scan_whole(piece, width, stride, table, found, first, present):
+    """As ``scan_whole``, of a stretch."""
     count = 0
-    places = min(max(0, (piece.size - width) // stride + 1), piece.behind)
+    places = min(words_of(piece, 0, width, stride), piece.behind)
     for begin in range(first, places, AT_ONCE):
         before, own = count, min(AT_ONCE, places - begin)
-        for at in range(find_present(piece, begin, own, width, stride, table, present)):
+        for at in range(find_present(piece.words, piece.begin + begin * stride, own, width, stride, table, present)):
             number, rank = begin + present[0, at], present[1, at]
             entry, last = table.starts[rank], table.starts[rank + 1]
             if count + last - entry > len(found):
@@ -212,33 +220,71 @@ def scan_whole(piece, width, stride, table, found, first, present):
 
 
 @kernel
-def scan(piece, size, width, stride, table, query, found, first, present):
-    """Hits of a piece from a word on: rows of place in the strands, place in the piece, shift.
+def scan_whole(piece, opens, width, stride, table, found, first, present):
+    """As ``scan``, of words that needn't be extended: the first one of a stretch is at its first base."""
+    count = before = 0
+    for number in range(len(opens.stretches)):
+        stretch = stretch_of(piece, opens, number, before)
+        words, begin = words_of(stretch, 0, width, stride), max(0, first - before)
+        if begin < min(words, stretch.behind):
+            more, _, after = _scan_whole(stretch, width, stride, table, found[count:], begin, present)
+            move_on(found, count, count + more, stretch.begin - piece.begin)
+            count += more
+            if after >= 0:
+                return count, count, before + after
+        before += words
+    return count, count, -1
 
-    Returns their number, that of equal words, and the word from which on there was no room, or −1.
 
-    Args:
-        piece: ``Piece``.
-        size: bases of a hit.
-        present: ``room_for_present``.
-    """
+@kernel
+def _scan(piece, late, size, width, stride, table, query, found, first, present):
+    """As ``scan``, of a stretch whose first word is at place ``late``."""
     count = looked_up = 0
-    places = min(max(0, (piece.size - width) // stride + 1), piece.behind)
+    places = min(words_of(piece, late, width, stride), piece.behind)
     for begin in range(first, places, AT_ONCE):
         before, known, own = count, looked_up, min(AT_ONCE, places - begin)
-        for at in range(find_present(piece, begin, own, width, stride, table, present)):
-            target, rank = (begin + present[0, at]) * stride, present[1, at]
+        place = late + begin * stride
+        for at in range(find_present(piece.words, piece.begin + place, own, width, stride, table, present)):
+            target, rank = place + present[0, at] * stride, present[1, at]
             if count + table.starts[rank + 1] - table.starts[rank] > len(found):
                 return before, known, begin
             for entry in range(table.starts[rank], table.starts[rank + 1]):
                 looked_up += 1
                 if not may_grow(piece, query, np.int64(table.entries[entry]), target, width, size):
                     continue
-                whole, place, opposite, shift = whole_word(piece, query, np.int64(table.entries[entry]), target, width,
-                                                           size)
+                whole, place_of, opposite, shift = whole_word(piece, query, np.int64(table.entries[entry]), target,
+                                                              width, size)
                 if whole:
-                    found[count, 0], found[count, 1], found[count, 2] = place, opposite, shift
+                    found[count, 0], found[count, 1], found[count, 2] = place_of, opposite, shift
                     count += 1
+    return count, looked_up, -1
+
+
+@kernel
+def scan(piece, opens, size, width, stride, table, query, found, first, present):
+    """Hits of a piece from a word on: rows of place in the strands, place in the piece, shift.
+
+    Words are numbered through its stretches. Returns the number of rows, that of equal words, and the word from which
+    on there was no room, or −1.
+
+    Args:
+        piece: ``Piece``. opens: ``Open``.
+        size: bases of a hit.
+        present: ``room_for_present``.
+    """
+    count = looked_up = before = 0
+    for number in range(len(opens.stretches)):
+        stretch = stretch_of(piece, opens, number, before)
+        words, begin = words_of(stretch, opens.first, width, stride), max(0, first - before)
+        if begin < min(words, stretch.behind):
+            more, known, after = _scan(stretch, opens.first, size, width, stride, table, query, found[count:], begin,
+                                       present)
+            move_on(found, count, count + more, stretch.begin - piece.begin)
+            count += more
+            looked_up += known
+            if after >= 0:
+                return count, looked_up, before + after
+        before += words
     return count, looked_up, -1
 
 

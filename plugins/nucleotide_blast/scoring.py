@@ -20,7 +20,7 @@ from seqloom.core.errors import OptionError
 from seqloom.core.options import option
 from seqloom.core.ports import KarlinParameters, Method, QueryStatistics
 from seqloom.core.sequences import SequenceBatch
-from seqloom.core.stages import Family, Masking
+from seqloom.core.stages import Family, Masking, TargetMask
 from seqloom.plugins.common.karlin_altschul import (
     LN2,
     KarlinBlock,
@@ -95,6 +95,10 @@ class NucleotideBlastOptions(Winnowing):
                                                 "database with counts; none: don't", metavar="FILE")
     filtering_db: str | None = option(None, "mask what queries have of these repeats: a database or FASTA file; none: "
                                             "don't", metavar="FILE")
+    db_soft_mask: str | None = option(None, "mask of the database by its name: words in its stretches seed nothing; "
+                                            "none: don't", metavar="NAME")
+    db_hard_mask: str | None = option(None, "mask of the database by its name: its stretches aren't aligned; none: "
+                                            "don't", metavar="NAME")
     query_loc: str | None = option(None, "first and last base of every query that are searched, as 10-200; none: all",
                                    metavar="A-B")
     subject_loc: str | None = option(None, "first and last base of every target that are searched, as 10-200; none: "
@@ -110,6 +114,11 @@ class NucleotideBlastOptions(Winnowing):
         dust_settings(self.dust)
         if self.filtering_db is not None and self.window_masker_db is not None:
             raise OptionError("--filtering-db and --window-masker-db exclude each other: give one of them")
+        if self.db_soft_mask is not None and self.db_hard_mask is not None:
+            raise OptionError("--db-soft-mask and --db-hard-mask exclude each other: give one of them")
+        if self.subject_loc is not None and (self.db_soft_mask is not None or self.db_hard_mask is not None):
+            kind = "hard" if self.db_soft_mask is None else "soft"
+            raise OptionError(f"--subject-loc and --db-{kind}-mask exclude each other: give one of them")
         if self.off_diagonal_range and not self.window_size:
             raise OptionError("--off-diagonal-range is of two hits, and --window-size is 0: give that as well, such as "
                               "40")
@@ -282,6 +291,11 @@ class NucleotideBlast(Family):
 
     def target_location(self, options: NucleotideBlastOptions) -> tuple[int, int] | None:
         return target_location_of(options.subject_loc)
+
+    def target_mask(self, options: NucleotideBlastOptions) -> TargetMask | None:
+        if options.db_soft_mask is not None:
+            return TargetMask(options.db_soft_mask, soft=True)
+        return None if options.db_hard_mask is None else TargetMask(options.db_hard_mask, soft=False)
 
     def scoring(
         self, queries: SequenceBatch, space: SearchSpace, options: NucleotideBlastOptions

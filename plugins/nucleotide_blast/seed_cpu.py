@@ -7,7 +7,7 @@ by words of another width, of which there are fewer pairs (``sampled_words_cpu.p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -20,10 +20,11 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import even_parts
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
-from seqloom.plugins.nucleotide_blast.packed_cpu import ALL, Piece, eights, packed_bases
+from seqloom.plugins.nucleotide_blast.packed_cpu import ALL, Open, Piece, eights, packed_bases
 from seqloom.plugins.nucleotide_blast.paper_tables_cpu import ChainedTable, SmallTable, as_tuple
 from seqloom.plugins.nucleotide_blast.paper_tables_cpu import scanner as scan_in
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import table_of
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK, Pieces, pieces_of
 from seqloom.plugins.nucleotide_blast.query_words_cpu import (
     KEPT_SHARE,
     WIDE,
@@ -36,7 +37,6 @@ from seqloom.plugins.nucleotide_blast.query_words_cpu import (
     best_sampling,
     bytes_made,
     cheapest,
-    chunk_spans,
     hits_of_query_words,
     is_sampled,
     parts_of,
@@ -57,11 +57,10 @@ from seqloom.plugins.nucleotide_blast.scan_cpu import (
     scan,
     scan_whole,
 )
-from seqloom.plugins.nucleotide_blast.scanned_cpu import Places, Scanned, ScannedSeeds, by_words, scanned
+from seqloom.plugins.nucleotide_blast.scanned_cpu import OPPOSITE, Places, Scanned, ScannedSeeds, by_words, scanned
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     BYTES_PER_SEED,
-    CHUNK,
     CHUNK_COLUMN,
     SHIFT_COLUMN,
     WordHits,
@@ -81,7 +80,7 @@ _WORTH_A_PART, _PARTS_PER_THREAD = 1 << 16, 8
 """Words of a chunk from which on another part is made of it, and parts of a unit for each thread."""
 
 AnyTable: TypeAlias = WordTable | SmallTable | ChainedTable
-Scan = Callable[[Piece, AnyTable, QueryTable, np.ndarray, int], tuple[int, int, int]]
+Scan = Callable[[Piece, Open, AnyTable, QueryTable, np.ndarray, int], tuple[int, int, int]]
 
 
 def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], int], scanner: Callable,
@@ -98,19 +97,19 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     """
     index, targets = context.index(kind), context.targets
     query: QueryTable = index.kept(("query", length), lambda: query_table(index, length))
-    work, spans = chunk_spans(np.asarray(targets.offsets))
-    search = _Search(context, index, query, length, spans)
+    pieces = pieces_of(context)
+    search = _Search(context, index, query, length, pieces)
     of_widths = [QueryWords(width, index) for width in distinct(index["width"]).tolist()]
     of_widths = [queries for queries in of_widths if queries.total]
     share = targets.total_residues / max(context.space.total_residues, targets.total_residues, 1)
     ways = [search.way(own, whole_words, share) for own in of_widths]
     sampling = best_sampling(sum(own.total for own in of_widths), targets.total_residues, length, share)
-    chunks_of = np.stack([targets.ordinals[work[:, 0]], work[:, 1]], axis=1)
+    chunks_of = np.stack([targets.ordinals[pieces.targets], pieces.begins], axis=1)
 
     def by_query(search: _Search) -> Scanned:
         return scanned(Places(query.begins, query.blocks), search.found, chunks_of, context.threads)
 
-    sampled = whole_words and sampling.work < sum(effort for effort, _ in ways)
+    sampled = whole_words and not pieces.masked and sampling.work < sum(effort for effort, _ in ways)
     if sampled:
         search.sample(sampling, wanted(context, length))
     else:
@@ -125,7 +124,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     def all_hits() -> Scanned:
         found = kept
         if dropped:
-            again = _Search(context, index, query, length, spans)
+            again = _Search(context, index, query, length, pieces)
             again.sample(sampling, Wanted.all_hits())
             found = by_query(again)
         return by_words(found, index["stride"].astype(np.int64))
@@ -162,10 +161,11 @@ class _Search:
         looked_up: pairs of equal words.
     """
 
-    def __init__(self, context: Context, index: Index, query: QueryTable, length: int, spans: np.ndarray) -> None:
-        self.found: list[list[np.ndarray]] = [[] for _ in spans]
+    def __init__(self, context: Context, index: Index, query: QueryTable, length: int, pieces: Pieces) -> None:
+        self.found: list[list[np.ndarray]] = [[] for _ in pieces.spans]
         self.looked_up, self.dropped = 0, 0
-        self._context, self._index, self._query, self._length, self._spans = context, index, query, length, spans
+        self._context, self._index, self._query, self._length = context, index, query, length
+        self._pieces, self._spans = pieces, pieces.spans
         self._bases = packed_bases(context)
 
     @property
@@ -177,8 +177,10 @@ class _Search:
         return int(self._index["stride"][self._index["width"] == own.width][0])
 
     def way(self, own: QueryWords, whole_words: bool, share: float) -> tuple[float, Way]:
-        """As ``cheapest``: no work where a table is there."""
+        """As ``cheapest``: no work where a table is there, or nothing else finds hits in what a mask leaves alone."""
         residues, stride = self._context.targets.total_residues, self._stride(own)
+        if self._pieces.masked:
+            return 0, "queries"
         if whole_words and stored_words(self._context, own.width, self._length):
             return 0, "targets"
         if not whole_words or table_of(self._index, own.width) is not None:
@@ -195,7 +197,7 @@ class _Search:
             partial(sampled_table, self._query, self._index, self._length, width, self._context.threads))
         most = most_rows(self._length, stride, widths)
 
-        def look_up(piece: Piece, found: np.ndarray, first: int) -> tuple[int, int, int]:
+        def look_up(piece: Piece, opens: Open, found: np.ndarray, first: int) -> tuple[int, int, int]:
             totals = np.zeros(1, np.int64)
             done: tuple[int, int, int] = scan_sampled(piece, self._length, width, stride, table, self._query, widths,
                                                       most, wanted, totals, found, first, *room_for_sampled())
@@ -212,26 +214,43 @@ class _Search:
         table: AnyTable = as_tuple(made) if made is not None else self._index.kept(
             ("table", width), partial(own.table, self._query.begins, kinds, self._context.threads))
         scan: Scan = scanner(width, stride, table)
-        self._scan(lambda piece, found, first: scan(piece, table, self._query, found, first), stride, turns,
-                   kinds // 4**width)
+        self._scan(lambda piece, opens, found, first: scan(piece, opens, table, self._query, found, first), stride,
+                   turns, kinds // 4**width)
 
-    def _scan(self, look_up: Callable[[Piece, np.ndarray, int], tuple[int, int, int]], stride: int, turns: int,
+    def _scan(self, look_up: Callable[[Piece, Open, np.ndarray, int], tuple[int, int, int]], stride: int, turns: int,
               templates: int = 1) -> None:
         """Look for words that are ``stride`` apart in all chunks; this is one of so many ``turns``."""
-        context, everything = self._context, turns * self._context.targets.total_residues
+        context, everything, pieces = self._context, turns * self._context.targets.total_residues, self._pieces
+        first_word, bounds = pieces.first_word(stride), pieces.scanned_together(CHUNK)
 
         def look(part: tuple[int, int, int]) -> tuple[int, list[np.ndarray], int]:
             at, first, behind = part
-            low, high = self._spans[at].tolist()
+            own = slice(bounds[at], bounds[at + 1])
+            low, high = int(self._spans[own.start, 0]), int(self._spans[own.stop - 1, 1])
             piece = self._bases.piece(low, high, behind)
+            opens = Open(pieces.opens[pieces.bounds[own.start] : pieces.bounds[own.stop]] - low, first_word)
             if behind == ALL:
                 context.advance(piece.size, everything)
-            return at, *all_hits(3, partial(look_up, piece), first)
+            return at, *all_hits(3, partial(look_up, piece, opens), first)
 
-        words = (self._spans[:, 1] - self._spans[:, 0]) // stride * templates
+        words = (self._spans[bounds[1:] - 1, 1] - self._spans[bounds[:-1], 0]) // stride * templates
         for at, more, looked_up in run_tasks(context.threads, look, parts_of_chunks(words, context.threads)):
-            self.found[at] += more
+            for piece, rows in self._by_piece(int(bounds[at]), int(bounds[at + 1]), more):
+                self.found[piece].append(rows)
             self.looked_up += looked_up
+
+    def _by_piece(self, first: int, last: int, parts: list[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+        """Hits that were looked for together, by the piece that they are in; their places count from the first one's
+        begin."""
+        for rows in parts:
+            if last - first == 1 or not len(rows):
+                yield first, rows
+                continue
+            low = self._spans[first, 0]
+            piece = self._pieces.holding(low + rows[:, OPPOSITE])
+            rows[:, OPPOSITE] += low - self._spans[piece, 0]
+            cuts = np.flatnonzero(np.diff(piece)) + 1
+            yield from zip(piece[np.append(0, cuts)].tolist(), np.split(rows, cuts), strict=True)
 
     def look_up_in_targets(self, own: QueryWords, turns: int) -> None:
         """Look the words of queries of one width up in a stored table of the targets, or in tables of some chunks."""
@@ -317,12 +336,12 @@ class WordHitsCpu(WordHits):
         def scanner(width: int, stride: int, table: AnyTable | None) -> Scan:
             if isinstance(table, SmallTable | ChainedTable):
                 in_table = scan_in(isinstance(table, ChainedTable))
-                return lambda piece, table, query, found, first: in_table(piece, size, width, stride, table, query,
-                                                                          found, first, room_for_present())
+                return lambda piece, opens, table, query, found, first: in_table(
+                    piece, opens, size, width, stride, table, query, found, first, room_for_present())
             if width == size:
-                return lambda piece, table, _, found, first: scan_whole(piece, width, stride, table, found, first,
-                                                                        room_for_present())
-            return lambda piece, table, query, found, first: scan(piece, size, width, stride, table, query, found,
-                                                                  first, room_for_present())
+                return lambda piece, opens, table, _, found, first: scan_whole(
+                    piece, opens, width, stride, table, found, first, room_for_present())
+            return lambda piece, opens, table, query, found, first: scan(
+                piece, opens, size, width, stride, table, query, found, first, room_for_present())
 
         return word_seeds(context, WORDS, size, lambda width: 4**width, scanner, True, True)

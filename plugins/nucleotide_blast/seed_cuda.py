@@ -53,6 +53,7 @@ from seqloom.plugins.nucleotide_blast.packed_cuda import (
 )
 from seqloom.plugins.nucleotide_blast.paper_tables_cuda import TableWords
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import TABLE, table_of
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK, CHUNK_OVERLAP, is_masked
 from seqloom.plugins.nucleotide_blast.query_words_cpu import KEPT_SHARE, SAMPLED, QueryWords
 from seqloom.plugins.nucleotide_blast.sampled_words_cpu import sampled_table
 from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable
@@ -60,9 +61,7 @@ from seqloom.plugins.nucleotide_blast.scan_cuda import extraction_runs
 from seqloom.plugins.nucleotide_blast.scanned_cpu import Scanned, places_of
 from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu, extends_single_hits, keeps_saved
 from seqloom.plugins.nucleotide_blast.seed_reference import (
-    CHUNK,
     CHUNK_COLUMN,
-    CHUNK_OVERLAP,
     SHIFT_COLUMN,
     WordHits,
 )
@@ -234,14 +233,16 @@ class _OnDevices(OnDevices):
     volume_residues = 4 * VOLUME_RESIDUES  # four bases are a byte
 
     def _or_by_cpu(self, context: Context, seeds: Callable[[], Seeds]) -> Seeds:
-        """What ``seeds_on_devices`` gives, or the seeds of the CPU where devices have no room for them."""
-        try:
-            return seeds()
-        except BudgetError:
-            context.count("units without room on a device", 1)
-            by_cpu = self.by_cpu(self.options).run(context, None)
-            assert isinstance(by_cpu, Seeds)
-            return by_cpu
+        """What ``seeds_on_devices`` gives, or the seeds of the CPU where devices have no room for them, or targets have
+        a mask: a launch is for whole ones."""
+        if not is_masked(context.options):
+            try:
+                return seeds()
+            except BudgetError:
+                context.count("units without room on a device", 1)
+        by_cpu = self.by_cpu(self.options).run(context, None)
+        assert isinstance(by_cpu, Seeds)
+        return by_cpu
 
 
 class WordHitsCuda(_OnDevices, WordHits):

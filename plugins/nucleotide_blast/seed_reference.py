@@ -5,6 +5,8 @@ Source: G-BLASTN sections 2.1, 3.1 and 3.2; the mini-extension reaches to the le
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
@@ -21,10 +23,8 @@ from seqloom.plugins.nucleotide_blast.index_reference import (
 )
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import look_up as look_up_in
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import table_of
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK, Pieces, pieces_of
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS, SENTINEL
-
-CHUNK, CHUNK_OVERLAP = 5_000_000, 100
-"""Longer targets are searched in chunks of so many bases that overlap by so many."""
 
 _NO_BASE = SENTINEL + 1
 
@@ -87,10 +87,12 @@ class QueryWords:
         )  # fmt: skip
 
 
-def chunk_starts(length: int) -> range:
-    """Where the chunks of a target of this length begin."""
-    step = CHUNK - CHUNK_OVERLAP
-    return range(0, max(1, length - CHUNK_OVERLAP), step)
+def open_stretches_of(context: Context, pieces: Pieces) -> Iterator[tuple[int, int, int, int]]:
+    """Of each stretch that may have words its target's number, where its piece begins there, and its places in the
+    volume, the first one and the one behind."""
+    numbers = context.targets.ordinals[pieces.targets]
+    piece = pieces.of_opens
+    return zip(numbers[piece].tolist(), pieces.begins[piece].tolist(), *pieces.opens.T.tolist(), strict=True)
 
 
 def look_up(table: QueryWords, target_words: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:
@@ -192,31 +194,30 @@ class WordHits(SeedStage):
         word_size = context.options.word_size
         parts = []
         scanned: dict[tuple[int, int, int, int], np.ndarray] = {}
-        offsets, everything = context.targets.offsets.tolist(), len(context.queries) * context.targets.total_residues
+        pieces, before = pieces_of(context), context.targets.offsets
+        everything = len(context.queries) * context.targets.total_residues
         for query, ordinal in enumerate(context.queries.ordinals.tolist()):
             table = QueryWords.of(index, query)
             if len(table.words) == 0:
                 continue
-            own = table_of(index, table.width)
-            for target, number in enumerate(context.targets.ordinals.tolist()):
-                whole = bases[offsets[target] : offsets[target + 1]]
-                for chunk in chunk_starts(len(whole)):
-                    piece = whole[chunk : chunk + CHUNK]
-                    key = (target, chunk, table.width, table.stride)
-                    if key not in scanned:
-                        scanned[key] = word_codes(piece, table.width, table.stride)
-                    if own is None:
-                        found, places = look_up(table, scanned[key], 4**table.width)
-                    else:
-                        bounds = index["strand_offsets"][query : query + 2].tolist()
-                        found, places = look_up_in(own, scanned[key], *bounds)
-                    context.count("table_hits", len(found))
-                    whole_words = mini_extend(
-                        table.strands, piece, found, places * table.stride, table.width, word_size
-                    )
-                    hits = skip_masked(table, piece, *whole_words, word_size)
-                    parts.append(forward_seeds(ordinal, number, chunk, *hits, table.strands, word_size))
-                    context.advance(len(piece), everything)
+            own, late = table_of(index, table.width), pieces.first_word(table.stride)
+            for number, chunk, low, high in open_stretches_of(context, pieces):
+                piece = bases[low:high]
+                key = (low, high, table.width, table.stride)
+                if key not in scanned:
+                    scanned[key] = word_codes(piece[late:], table.width, table.stride)
+                if own is None:
+                    found, places = look_up(table, scanned[key], 4**table.width)
+                else:
+                    bounds = index["strand_offsets"][query : query + 2].tolist()
+                    found, places = look_up_in(own, scanned[key], *bounds)
+                context.count("table_hits", len(found))
+                places = late + places * table.stride
+                whole_words = mini_extend(table.strands, piece, found, places, table.width, word_size)
+                starts, opposite, shift = skip_masked(table, piece, *whole_words, word_size)
+                opposite = opposite + low - int(before[context.targets.locate(number)]) - chunk
+                parts.append(forward_seeds(ordinal, number, chunk, starts, opposite, shift, table.strands, word_size))
+                context.advance(len(piece), everything)
         return Seeds.concat(parts) if parts else Seeds.empty(self.columns)
 
 

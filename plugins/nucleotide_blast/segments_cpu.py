@@ -16,7 +16,7 @@ from seqloom.plugins.common.winnow import best_of_targets
 from seqloom.plugins.nucleotide_blast.chunks import merge_chunks, overlaps
 from seqloom.plugins.nucleotide_blast.gapped_cpu import strand_offsets
 from seqloom.plugins.nucleotide_blast.greedy import PAIR
-from seqloom.plugins.nucleotide_blast.packed_cpu import real_residues, stretches
+from seqloom.plugins.nucleotide_blast.packed_cpu import aligned_residues, stretches
 from seqloom.plugins.nucleotide_blast.segments_reference import NucleotideSegments
 from seqloom.plugins.nucleotide_blast.traceback_cpu import (
     BEGIN,
@@ -24,6 +24,7 @@ from seqloom.plugins.nucleotide_blast.traceback_cpu import (
     LOW,
     SIZE,
     TURNED,
+    as_shown,
     final_records,
     paths_and_counts,
 )
@@ -97,7 +98,7 @@ class NucleotideSegmentsCpu(NucleotideSegments):
 
         rows = rows[evalues(rows) <= context.options.evalue]
         low = groups[rows[:, GROUP_OF], LOW]
-        around = real_residues(context, stretches(low + rows[:, TARGET_START], low + rows[:, TARGET_END]))
+        around = aligned_residues(context, stretches(low + rows[:, TARGET_START], low + rows[:, TARGET_END]))
         residues = around.codes
         groups[:, LOW] -= around.begin
         stays = np.empty(len(rows), np.bool_)
@@ -105,9 +106,13 @@ class NucleotideSegmentsCpu(NucleotideSegments):
         rows = rows[stays]
         spans = np.stack([np.arange(len(rows)), np.ones(len(rows), np.int64)], axis=1)
         runs = np.stack([np.full(len(rows), PAIR), rows[:, QUERY_END] - rows[:, QUERY_START]], axis=1).astype(np.int32)
-        paths, counts = paths_and_counts(real, residues, groups, rows, spans, runs, np.arange(len(rows)))
+        order = np.arange(len(rows))
+        paths, counts = paths_and_counts(real, residues, groups, rows, spans, runs, order)
         equal, columns = (counts[:, PathCounts._fields.index(name)] for name in ("identities", "length"))
         similar = equal * 100.0 >= columns * context.options.perc_identity
+        shown, of_shown = as_shown(context, around, groups, rows)
+        if shown is not residues:
+            paths = paths_and_counts(real, shown, of_shown, rows, spans, runs, order)[0]
         context.advance()
         found = final_records(context, rows, counts, paths, query_of, at, minus)
         return found.take(similar)

@@ -18,6 +18,7 @@ from seqloom.plugins.common.winnow import best_of_target
 from seqloom.plugins.nucleotide_blast.chunks import Frames, merge_chunks, overlaps
 from seqloom.plugins.nucleotide_blast.gapped_reference import strand_codes
 from seqloom.plugins.nucleotide_blast.greedy import PAIR
+from seqloom.plugins.nucleotide_blast.pieces import aligned_target
 from seqloom.plugins.nucleotide_blast.rescore import TracedHsp
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions, NucleotideScoring
 from seqloom.plugins.nucleotide_blast.strands import mirrored
@@ -51,6 +52,7 @@ class NucleotideSegments(ExtendStage):
         for (query, target), group in groupby(table, key=lambda row: row[:2]):
             place, bases = int(context.queries.locate(query)), context.query(query)
             residues = context.target(target).tobytes()
+            aligned = aligned_target(context.targets, int(context.targets.locate(target)), residues)
             chunks = [(chunk, _by_frame(own, chunk, len(bases))) for chunk, own in groupby(group, key=lambda r: r[2])]
             strands = {frame: strand_codes(searched_query(context, query), frame) for frame in (1, -1)}
             real = {frame: strand_codes(bases, frame) for frame in (1, -1)}
@@ -59,9 +61,9 @@ class NucleotideSegments(ExtendStage):
                 strand = context.scoring.query(place).strand(frame)
                 if context.scoring.evalue(hsp.score, place, frame) > context.options.evalue:
                     continue
-                best = best_stretch(hsp, strands[frame], residues, context.scoring.matrix, strand.ungapped_cutoff)
-                if best is not None and is_similar(best, real[frame], residues, context.options.perc_identity):
-                    row, path = reported(best, bases, frame, residues)
+                best = best_stretch(hsp, strands[frame], aligned, context.scoring.matrix, strand.ungapped_cutoff)
+                if best is not None and is_similar(best, real[frame], aligned, context.options.perc_identity):
+                    row, path = reported(best, bases, frame, aligned, residues)
                     rows.append({"query": query, "target": target, **row})
                     paths.append(path)
         data = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}

@@ -17,7 +17,8 @@ from seqloom.core.stages import Footprint, IndexStage, Shape, option
 from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideBasesCpu
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, table_width
 from seqloom.plugins.nucleotide_blast.packed_cpu import packed_bases
-from seqloom.plugins.nucleotide_blast.query_words_cpu import WIDE, Chunks, TargetWords, chunk_spans, wider_by
+from seqloom.plugins.nucleotide_blast.pieces import unmasked_pieces
+from seqloom.plugins.nucleotide_blast.query_words_cpu import WIDE, Chunks, TargetWords, wider_by
 from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable
 
 KIND = "target-words"
@@ -122,12 +123,12 @@ def _fits(table, words):
 
 
 def _total(offsets: np.ndarray, width: int, size: int) -> int:
-    spans = chunk_spans(offsets)[1]
+    spans = unmasked_pieces(offsets).spans
     return int(np.maximum(0, (spans[:, 1] - spans[:, 0] - width) // (size - width + 1) + 1).sum())
 
 
 def _chunks(context: Context, batch: Any, width: int, size: int) -> Chunks:
-    return Chunks.of(packed_bases(context), chunk_spans(np.asarray(batch.offsets))[1], width, size - width + 1)
+    return Chunks.of(packed_bases(context), unmasked_pieces(np.asarray(batch.offsets)).spans, width, size - width + 1)
 
 
 def _table(index: Index, side: str) -> WordTable:

@@ -52,7 +52,13 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import reach, refuse_affi
 from seqloom.plugins.nucleotide_blast.greedy import PAIR as PAIRS
 from seqloom.plugins.nucleotide_blast.greedy_cpu import DONE, script_of, sequence, write_ends
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
-from seqloom.plugins.nucleotide_blast.packed_cpu import Around, parts_by_target, real_residues, stretches
+from seqloom.plugins.nucleotide_blast.packed_cpu import (
+    Around,
+    aligned_residues,
+    parts_by_target,
+    real_residues,
+    stretches,
+)
 from seqloom.plugins.nucleotide_blast.saved_cpu import (
     STRETCH,
     Saved,
@@ -540,7 +546,7 @@ class TracebackCpu(Traceback):
         low, high = self.within_reach(context, around)
 
         def around_of(some: slice, own: np.ndarray) -> Around:
-            residues = real_residues(context, stretches(low[some], high[some]))
+            residues = aligned_residues(context, stretches(low[some], high[some]))
             own[:, LOW] -= residues.begin
             return residues
 
@@ -565,7 +571,7 @@ class TracebackCpu(Traceback):
                 made = self._taken_in_turn(ahead.pop(span[0]), own, hsps[some])
             else:
                 made = self.traced(own, starts, hsps, *begin(residues))
-            rows, counts, paths = self.chosen(context, wanted, residues.codes, own, made)
+            rows, counts, paths = self.chosen(context, wanted, residues, own, made)
             rows[:, GROUP_OF] += span[0]
             context.advance(int(starts[-1] - starts[0]), len(hsps))
             return rows, counts, paths
@@ -613,10 +619,10 @@ class TracebackCpu(Traceback):
             saved = saved.grown()
         return kept[: progress[COUNT]]
 
-    def chosen(self, context: Context, wanted: Wanted, residues: np.ndarray, groups: np.ndarray, made: Made
+    def chosen(self, context: Context, wanted: Wanted, around: Around, groups: np.ndarray, made: Made
                ) -> tuple[np.ndarray, np.ndarray, Ragged]:
-        """Alignments that stay, by group, best first: rows, counts and paths."""
-        strands, real, (rows, spans, runs) = wanted.strands, wanted.real, made
+        """Alignments that stay, by group, best first: rows, counts and paths. around: of ``aligned_residues``."""
+        strands, real, (rows, spans, runs), residues = wanted.strands, wanted.real, made, around.codes
         costs, room = base_costs(context.scoring), np.empty((5, len(rows) + 1), np.int64)
         order = room[3]
         count, entries = _choose(
@@ -626,7 +632,27 @@ class TracebackCpu(Traceback):
         saved = saved_room(count, int(groups[:, WIDTH].max()), entries)
         left = order[: _drop_contained(rows, order[:count], self.options.diagonal_separation, saved)]
         paths, counts = paths_and_counts(real, residues, groups, rows, spans, runs, left)
+        shown, groups = as_shown(context, around, groups, rows[left])
+        if shown is not residues:
+            paths = paths_and_counts(real, shown, groups, rows, spans, runs, left)[0]
         return rows[left], counts, paths
+
+
+def as_shown(context: Context, around: Around, groups: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Residues of the targets that alignments show: those that hard masks hide, too. And the groups, with ``LOW`` in
+    these.
+
+    Args:
+        around: what was aligned, of ``aligned_residues``.
+        groups, rows: of alignments.
+    """
+    if not len(context.targets.hard) or not len(rows):
+        return around.codes, groups
+    low = around.begin + groups[rows[:, GROUP_OF], LOW]
+    shown = real_residues(context, stretches(low + rows[:, TARGET_START], low + rows[:, TARGET_END]))
+    groups = groups.copy()
+    groups[:, LOW] += around.begin - shown.begin
+    return shown.codes, groups
 
 
 def around_of_rows(groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray) -> np.ndarray:

@@ -53,12 +53,13 @@ from seqloom.plugins.nucleotide_blast.greedy_cuda import (
 from seqloom.plugins.nucleotide_blast.index_reference import BASES
 from seqloom.plugins.nucleotide_blast.packed_cpu import (
     PackedIndex,
+    aligned_residues,
     parts_by_target,
-    real_residues,
     runs_of_codes,
     stretches,
 )
 from seqloom.plugins.nucleotide_blast.packed_cuda import bases_in_parts, packed_targets
+from seqloom.plugins.nucleotide_blast.pieces import hard_runs
 from seqloom.plugins.nucleotide_blast.scripts_cpu import clean_gaps
 from seqloom.plugins.nucleotide_blast.traceback_cpu import (
     BEGIN,
@@ -271,7 +272,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
         def part(span: tuple[int, int]) -> Made:
             starts = counts[span[0] : span[1] + 1]
             groups, some = own[slice(*span)].copy(), slice(starts[0], starts[-1])
-            residues = real_residues(context, stretches(low[some], high[some]))
+            residues = aligned_residues(context, stretches(low[some], high[some]))
             groups[:, LOW] -= residues.begin
             made = self.traced(groups, starts, hsps, *begin(residues), every=True)
             made.rows[:, GROUP_OF] += span[0]
@@ -303,7 +304,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
 
         def part(span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Ragged]:
             own, some = wanted.groups[slice(*span)].copy(), slice(bounds[span[0]], bounds[span[1]])
-            residues = real_residues(context, stretches(low[some], high[some]))
+            residues = aligned_residues(context, stretches(low[some], high[some]))
             own[:, LOW] -= residues.begin
             mine, starts = rows[some].copy(), firsts[2 * some.start : 2 * some.stop + 1]
             mine[:, GROUP_OF] -= span[0]
@@ -311,7 +312,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
             runs, spans = np.empty((starts[-1] - starts[0], 2), np.int32), np.empty((len(mine), 2), np.int64)
             used = _write_scripts(wanted.strands, residues.codes, own, mine, tidied[some], starts, sides,
                                   np.empty((most, 2), np.int32), runs, spans)
-            found, counts, paths = self.chosen(context, wanted, residues.codes, own, Made(mine, spans, runs[:used]))
+            found, counts, paths = self.chosen(context, wanted, residues, own, Made(mine, spans, runs[:used]))
             found[:, GROUP_OF] += span[0]
             context.advance(some.stop - some.start, len(rows))
             return found, counts, paths
@@ -406,8 +407,13 @@ def _joined_scripts(scripts: tuple[np.ndarray, np.ndarray], made: Made, rows: np
 
 
 def _ambiguities(context: Context) -> np.ndarray:
-    """i8[m, 3], runs of ambiguities of the volume."""
+    """i8[m, 3], runs of ambiguities of the volume, and of hard-masked bases, which are aligned as such. They rise, and
+    so do their ends."""
     index: Any = context.index(BASES)
-    if isinstance(index, PackedIndex):
-        return index.packed.runs
-    return runs_of_codes(context.targets.residues)
+    runs = index.packed.runs if isinstance(index, PackedIndex) else runs_of_codes(context.targets.residues)
+    if not len(context.targets.hard):
+        return runs
+    runs = np.concatenate([runs, hard_runs(context.targets)])
+    runs = runs[np.argsort(runs[:, 0], kind="stable")]
+    runs[:, 1] = np.maximum.accumulate(runs[:, 1])
+    return runs

@@ -29,6 +29,7 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import (
     strand_codes,
 )
 from seqloom.plugins.nucleotide_blast.greedy import PAIR, GreedyAligner, Script
+from seqloom.plugins.nucleotide_blast.pieces import aligned_target
 from seqloom.plugins.nucleotide_blast.rescore import BaseCosts, TracedHsp, best_part, cut_common_ends
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions, NucleotideScoring
 from seqloom.plugins.nucleotide_blast.strands import MINUS, mirrored
@@ -115,9 +116,10 @@ class Traceback(ExtendStage):
             bases = context.query(query)
             hsps = [_strand_hsp(row[3:], len(bases), frame) for row in group]
             context.advance(len(hsps), len(records))
-            target_residues = context.target(target).tobytes()
-            for hsp in self._strand(context, query, frame, target_residues, hsps):
-                row, path = reported(hsp, bases, frame, target_residues)
+            real = context.target(target).tobytes()
+            aligned = aligned_target(context.targets, int(context.targets.locate(target)), real)
+            for hsp in self._strand(context, query, frame, aligned, hsps):
+                row, path = reported(hsp, bases, frame, aligned, real)
                 rows.append({"query": query, "target": target, **row})
                 paths.append(path)
         data = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
@@ -257,14 +259,22 @@ def _strand_hsp(row: tuple[int, ...], length: int, frame: int) -> Hsp:
 
 
 def reported(
-    hsp: TracedHsp, query: np.ndarray, frame: int, target: bytes
+    hsp: TracedHsp, query: np.ndarray, frame: int, target: bytes, real: bytes
 ) -> tuple[dict[str, int], list[int]]:
-    """Columns and path of an alignment as it is reported, with the query read forwards."""
+    """Columns and path of an alignment as it is reported, with the query read forwards.
+
+    As in the peer what is hard-masked in a target counts as other than the query, and shows what it is.
+
+    Args:
+        target, real: residues of the target as they were aligned, and as they are.
+    """
     start, end = mirrored(hsp.query_start, hsp.query_end, len(query), frame)
     aligned = strand_codes(query, frame)[hsp.query_start : hsp.query_end]
     opposite = target[hsp.target_start : hsp.target_end]
     path = edit_path(hsp.script, aligned, opposite)
     counts = count_path(path, aligned, opposite, None)
+    if target is not real:
+        path = edit_path(hsp.script, aligned, real[hsp.target_start : hsp.target_end])
     row = {
         "score": hsp.score,
         "query_start": start,

@@ -20,7 +20,7 @@ from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_group
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.index_reference import WIDEST_SMALL, WORDS
 from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, eights, packed_bases
-from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
+from seqloom.plugins.nucleotide_blast.pieces import Pieces, pieces_of
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands_cpu import lay_out
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
@@ -45,8 +45,9 @@ from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import (
     write_segment,
 )
 
-DIAGONAL, TARGET, QUERY, LENGTH, SHIFT, MINUS_STRAND = range(6)
-"""Columns of a hit on its way: places count in both strands of the query and in the chunk."""
+DIAGONAL, TARGET, QUERY, LENGTH, SHIFT, MINUS_STRAND, ORIGIN, BEHIND = range(8)
+"""Columns of a hit on its way: places count in both strands of the query and in the chunk. The last two are those of
+``ungapped_reference.Pairing.around``."""
 EXPLORED, SAVED, WAITING = range(3)
 """What is known of a diagonal: see ``ungapped_reference.Diagonal``."""
 
@@ -90,13 +91,13 @@ def _on_diagonals(hits, order, merged):
 
 
 @kernel
-def _goes_on(indexed, table_width, strands, bits, low, width, hit):
+def _goes_on(indexed, table_width, strands, bits, low, hit):
     """``TableWords.goes_on``; nothing where words have no width."""
     if table_width == 0 or table_width >= hit[LENGTH]:
         return np.int64(0), False
     size = (len(strands) - 2) // 2
     query, target = hit[QUERY] + hit[LENGTH], hit[TARGET] + hit[LENGTH]
-    room = min((size if hit[QUERY] < size else 2 * size + 1) - query, width - target)
+    room = min((size if hit[QUERY] < size else 2 * size + 1) - query, hit[BEHIND] - target)
     most, count = min(room, hit[LENGTH]), np.int64(0)
     while count + table_width <= most and _has_word(indexed, table_width, strands, bits, query + count,
                                                     low + target + count):
@@ -136,7 +137,7 @@ def _extend_group(rules, query, groups, bits, low, width, hits, order, limits, w
             continue
         end = hit[TARGET] + hit[LENGTH]
         if window and (saved or start + hit[LENGTH] > explored + window):
-            more, double = _goes_on(indexed, table_width, query, bits, low, width, hit)
+            more, double = _goes_on(indexed, table_width, query, bits, low, hit)
             end += more
             if not double:
                 explored, saved = end, False
@@ -191,7 +192,7 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
     for at in range(most):
         hit = hits[order[at]]
         start = hit[TARGET] - hit[SHIFT]
-        place = start + -start % stride
+        place = start + (hit[ORIGIN] - start) % stride
         opposite, second = place - hit[DIAGONAL], np.int64(0)
         for counts in template:
             if query[hit[QUERY] + counts] != base_at(bits, low + hit[TARGET] + counts):
@@ -209,7 +210,7 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
             continue
         alone = nearby = False
         if state[SAVED] or start + hit[LENGTH] > state[EXPLORED] + window:
-            more, double = _goes_on(indexed, table_width, query, bits, low, width, hit)
+            more, double = _goes_on(indexed, table_width, query, bits, low, hit)
             end += more
             nearby = not double and _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach)
             alone = not double and not nearby
@@ -231,33 +232,40 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
 
 
 @kernel
-def _as_hits(frame, query_pos, target_pos, length, shift, size, chunk, hits):
-    """Fill i8[n, 6] ``hits`` of one query and chunk from columns of records."""
+def _as_hits(frame, query_pos, target_pos, length, shift, size, chunk, span, opens, hits):
+    """Fill i8[n, 8] ``hits`` of one query and chunk from columns of records. span: the chunk's; opens: see
+    ``_extend_groups``."""
     for row in range(len(frame)):
         minus = frame[row] < 0
         query = size - query_pos[row] - length[row] + size + 1 if minus else np.int64(query_pos[row])
         hits[row, QUERY], hits[row, TARGET] = query, target_pos[row] - chunk
         hits[row, DIAGONAL] = target_pos[row] - chunk - query
         hits[row, LENGTH], hits[row, SHIFT], hits[row, MINUS_STRAND] = length[row], shift[row], minus
+        hits[row, ORIGIN], hits[row, BEHIND] = 0, span[1] - span[0]
+        if len(opens):
+            own = np.searchsorted(opens[:, 1], span[0] + hits[row, TARGET], "right")
+            hits[row, ORIGIN], hits[row, BEHIND] = opens[own, 0] - span[0] - 1, opens[own, 1] - span[0]
 
 
 @kernel
-def _in_order(group, bounds, size, chunk, frame, query_pos, target_pos, length, shift, room, order, merged):
+def _in_order(group, bounds, size, chunk, span, opens, frame, query_pos, target_pos, length, shift, room, order,
+              merged):
     """Hits of a group of records, and their order by diagonal."""
     own, rows = slice(bounds[group], bounds[group + 1]), bounds[group + 1] - bounds[group]
     hits = room[:rows]
-    _as_hits(frame[own], query_pos[own], target_pos[own], length[own], shift[own], size, chunk, hits)
+    _as_hits(frame[own], query_pos[own], target_pos[own], length[own], shift[own], size, chunk, span, opens, hits)
     _on_diagonals(hits, order[:rows], merged[:rows])
     return hits, merged[:rows]
 
 
 @kernel
-def _extend_groups(rules, strands, groups, offsets, bits, spans, bounds, places, numbers, limits, window, _, __,
+def _extend_groups(rules, strands, groups, offsets, bits, spans, opens, bounds, places, numbers, limits, window, _, __,
                    indexed, index_offsets, widths, frame, query_pos, target_pos, length, shift, table, room, order,
                    merged):
     """``_extend_group`` of every query and chunk; returns the number of segments.
 
-    spans: i8[g, 2], first and last base of each chunk. places, numbers: i8[g] place of the query in the batch, i8[g, 3]
+    spans: i8[g, 2], first and last base of each chunk. opens: i8[s, 2], stretches of the volume in which words may lie;
+    none where that is everywhere. places, numbers: i8[g] place of the query in the batch, i8[g, 3]
     its number, that of the target and the begin of the chunk. indexed, index_offsets, widths: see ``table_words``.
     room, order, merged: for the hits of any group.
     """
@@ -266,8 +274,8 @@ def _extend_groups(rules, strands, groups, offsets, bits, spans, bounds, places,
         place, low = places[group], spans[group, 0]
         strand = slice(offsets[place], offsets[place + 1])
         query, of_query = strands[strand], groups_of(groups, offsets, place)
-        hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], frame, query_pos,
-                                   target_pos, length, shift, room, order, merged)
+        hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], spans[group], opens, frame,
+                                   query_pos, target_pos, length, shift, room, order, merged)
         count = _extend_group(rules, query, of_query, bits, low, spans[group, 1] - low, hits, in_order,
                               limits[place], window, indexed[index_offsets[place] : index_offsets[place + 1]],
                               np.int64(widths[place]), numbers[group], table, count)
@@ -275,7 +283,7 @@ def _extend_groups(rules, strands, groups, offsets, bits, spans, bounds, places,
 
 
 @kernel
-def _extend_groups_nearby(rules, strands, groups, offsets, bits, spans, bounds, places, numbers, limits, window,
+def _extend_groups_nearby(rules, strands, groups, offsets, bits, spans, opens, bounds, places, numbers, limits, window,
                           reach, template, indexed, index_offsets, widths, frame, query_pos, target_pos, length, shift,
                           table, room, order, merged):
     """``_extend_nearby`` of every query and chunk; otherwise as ``_extend_groups``."""
@@ -284,8 +292,8 @@ def _extend_groups_nearby(rules, strands, groups, offsets, bits, spans, bounds, 
         place, low = places[group], spans[group, 0]
         strand = slice(offsets[place], offsets[place + 1])
         query, of_query = strands[strand], groups_of(groups, offsets, place)
-        hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], frame, query_pos,
-                                   target_pos, length, shift, room, order, merged)
+        hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], spans[group], opens, frame,
+                                   query_pos, target_pos, length, shift, room, order, merged)
         count = _extend_nearby(rules, query, of_query, bits, low, spans[group, 1] - low, hits, in_order,
                                limits[place], window, reach, template,
                                indexed[index_offsets[place] : index_offsets[place + 1]], np.int64(widths[place]),
@@ -373,6 +381,7 @@ class Extension(NamedTuple):
     first: int
     limits: np.ndarray
     targets: SequenceBatch
+    pieces: Pieces
 
     def spans(self, numbers: np.ndarray) -> np.ndarray:
         """i8[g, 2]: first and last base of chunks in ``bits``.
@@ -380,8 +389,13 @@ class Extension(NamedTuple):
         numbers: i8[g, 3], of query and target, and where the chunk begins.
         """
         at = self.targets.locate(numbers[:, 1])
-        low = self.first + self.targets.offsets[at] + numbers[:, 2]
-        return np.stack([low, np.minimum(low + CHUNK, self.first + self.targets.offsets[at + 1])], axis=1)
+        low = self.targets.offsets[at] + numbers[:, 2]
+        return self.first + np.stack([low, self.pieces.ends(low)], axis=1)
+
+    @property
+    def opens(self) -> np.ndarray:
+        """i8[s, 2]: stretches of ``bits`` in which words may lie; none where that is everywhere."""
+        return self.first + self.pieces.opens if self.pieces.masked else np.empty((0, 2), np.int64)
 
 
 _WORTH_A_PART = 1 << 15
@@ -467,7 +481,7 @@ class UngappedExtensionCpu(UngappedExtension):
         numbers = np.stack([records.query[firsts], records.target[firsts], data["chunk"][firsts]], axis=1)
         numbers = numbers.astype(np.int64)
         extension = self._extension(context)
-        places, spans = context.queries.locate(numbers[:, 0]), extension.spans(numbers)
+        places, spans, opens = context.queries.locate(numbers[:, 0]), extension.spans(numbers), extension.opens
         words, window = table_words(context), context.options.window_size
         reach = pair_reach(window, context.options.off_diagonal_range, int(data["length"][0])) if len(records) else 0
         extend, template = _extend_groups_nearby if reach else _extend_groups, first_template(context.options)
@@ -478,9 +492,9 @@ class UngappedExtensionCpu(UngappedExtension):
             table, most = np.empty((int(starts[-1] - starts[0]), len(COLUMNS)), np.int32), int(np.diff(starts).max())
             count = extend(
                 extension.rules, extension.strands, extension.groups, extension.begins, extension.bits, spans[own],
-                starts, places[own], numbers[own], extension.limits, window, reach, template, *words,
+                opens, starts, places[own], numbers[own], extension.limits, window, reach, template, *words,
                 data["query_frame"], data["query_pos"], data["target_pos"], data["length"], data["shift"], table,
-                np.empty((most, 6), np.int64), *np.empty((2, most), np.int64))
+                np.empty((most, 8), np.int64), *np.empty((2, most), np.int64))
             context.advance(int(starts[-1] - starts[0]), len(records))
             return table[:count].copy()
 
@@ -491,4 +505,4 @@ class UngappedExtensionCpu(UngappedExtension):
         scoring, bases = context.scoring, packed_bases(context)
         strands, begins = laid_out_strands(context)
         return Extension((scoring.matrix, scores_of_groups(scoring)), strands, eights(grouped(context)), begins,
-                         bases.bits, bases.first, strand_limits(context), context.targets)
+                         bases.bits, bases.first, strand_limits(context), context.targets, pieces_of(context))

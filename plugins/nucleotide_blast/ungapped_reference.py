@@ -27,11 +27,11 @@ from seqloom.core.index import Index
 from seqloom.core.records import Column, Records, Seeds
 from seqloom.core.stages import ExtendStage, Footprint, Shape
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WIDEST_SMALL, WORDS
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK, GROUP, Pieces, pieces_of
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring, QueryScoring
-from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, CHUNK_COLUMN
+from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK_COLUMN
 from seqloom.plugins.nucleotide_blast.strands import SENTINEL, both_strands, mirrored, strand_start
 
-GROUP = 4
 SHORTEST_APPROXIMATE_WORD = 11
 
 WORD_COLUMNS = (
@@ -167,19 +167,20 @@ class UngappedExtension(ExtendStage):
     def run(self, context: Context, records: Records) -> Seeds:
         assert isinstance(records, Seeds)
         rows: list[tuple[int, ...]] = []
-        bases, offsets = context.index(BASES)["bases"], context.targets.offsets
+        bases, offsets, pieces = context.index(BASES)["bases"], context.targets.offsets, pieces_of(context)
         names = ("query", "target", "chunk", "query_frame", "query_pos", "target_pos", "length", "shift")
         seeds = zip(*(records.data[name].tolist() for name in names), strict=True)
         for (query, target, chunk), group in groupby(seeds, key=lambda seed: seed[:3]):
             place, at = int(context.queries.locate(query)), int(context.targets.locate(target))
             strands = both_strands(searched_query(context, query))
             low = int(offsets[at]) + chunk
-            high = min(low + CHUNK, int(offsets[at + 1]))
+            high = int(pieces.ends(low))
             extender = Extender(strands, bases[low:high], context.scoring)
             hits = [WordHit.of(seed[3:], len(strands) // 2, chunk) for seed in group]
             scoring = context.scoring.query(place)
             context.advance(len(hits), len(records))
-            found = extend_hits(extender, hits, Pairing.of(context, place, hits[0].length), scoring)
+            pairing = Pairing.of(context, place, hits[0].length, opens_of(pieces, low))
+            found = extend_hits(extender, hits, pairing, scoring)
             for hit, segment in sorted(found, key=lambda pair: (pair[0].diagonal, pair[0].target)):
                 rows.append((query, target, chunk, *_forward(hit, segment, len(strands) // 2, chunk)))
             context.count("hits", len(hits))
@@ -191,6 +192,16 @@ class UngappedExtension(ExtendStage):
         data = {name: table[:, place] for place, name in enumerate(columns)}
         data["target_frame"] = np.ones(len(table), np.int64)
         return Seeds(data, self.columns)
+
+
+def opens_of(pieces: Pieces, low: int) -> np.ndarray | None:
+    """i8[k, 2]: the stretches of the piece that begins at a place of the volume in which words may lie, from there on;
+    None where its targets have no mask."""
+    if not pieces.masked:
+        return None
+    number = int(pieces.numbers(low))
+    opens: np.ndarray = pieces.opens[pieces.bounds[number] : pieces.bounds[number + 1]] - low
+    return opens
 
 
 def searched_query(context: Context, number: int) -> np.ndarray:
@@ -233,14 +244,14 @@ class TableWords:
         """Of the query at a position of the batch."""
         return cls(index["indexed"][slice(*index["strand_offsets"][place : place + 2])], int(index["width"][place]))
 
-    def goes_on(self, extender: Extender, hit: WordHit) -> tuple[int, bool]:
+    def goes_on(self, extender: Extender, hit: WordHit, behind: int | None = None) -> tuple[int, bool]:
         """How many bases behind a hit its table words go on for, a whole word at most, and whether they do so for one.
 
-        They are looked at one behind the other, then base by base.
+        They are looked at one behind the other, then base by base, before base ``behind`` of the target if it is given.
         """
         query, target = hit.query + hit.length, hit.target + hit.length
-        size = len(self.indexed) // 2
-        room = min((size if hit.query < size else len(self.indexed)) - query, len(extender.target) - target)
+        size, behind = len(self.indexed) // 2, len(extender.target) if behind is None else behind
+        room = min((size if hit.query < size else len(self.indexed)) - query, behind - target)
         most, bases = min(room, hit.length), 0
         while bases + self.width <= most and self._has(extender, query + bases, target + bases):
             bases += self.width
@@ -266,6 +277,7 @@ class Pairing:
         words: the query's table words, where these are narrower than a hit, so that a hit may count as two; else None.
         rising: whether hits at one place of the target come by their places in the query, else in reverse.
         first: places that count of the first of two templates, whose hits at one place come before the second's.
+        opens: ``opens_of`` the piece.
     """
 
     window: int = 0
@@ -273,16 +285,25 @@ class Pairing:
     words: TableWords | None = None
     rising: bool = False
     first: Sequence[int] = ()
+    opens: np.ndarray | None = None
 
     @classmethod
-    def of(cls, context: Context, place: int, length: int) -> Pairing:
+    def of(cls, context: Context, place: int, length: int, opens: np.ndarray | None = None) -> Pairing:
         """For hits of so many bases of the query at a position of the batch."""
         window = context.options.window_size
         index = context.indexes.get(WORDS) if window else None  # discontiguous words have none of this kind
         words = TableWords.of(index, place) if index else None
         return cls(window, pair_reach(window, context.options.off_diagonal_range, length),
                    words if words and words.width < length else None, words is not None and words.width <= WIDEST_SMALL,
-                   first_template(context.options).tolist())
+                   first_template(context.options).tolist(), opens)
+
+    def around(self, extender: Extender, hit: WordHit) -> tuple[int, int]:
+        """Of the stretch that a hit lies in: a place to which table words have distances that are multiples of their
+        stride, and the place behind its last base."""
+        if self.opens is None:
+            return 0, len(extender.target)
+        first, behind = self.opens[np.searchsorted(self.opens[:, 1], hit.target, "right")].tolist()
+        return first - 1, behind
 
     def scan_place(self, extender: Extender, hit: WordHit) -> tuple[int, bool, int]:
         """Key of the order in which the peer's scan of the target comes upon hits.
@@ -292,7 +313,7 @@ class Pairing:
         """
         stride = hit.length - self.words.width + 1 if self.words else 1
         start = hit.target - hit.shift
-        place = start + -start % stride
+        place = start + (self.around(extender, hit)[0] - start) % stride
         second = any(extender.query[hit.query + at] != extender.target[hit.target + at] for at in self.first)
         return place, second, place - hit.diagonal if self.rising else hit.diagonal - place
 
@@ -331,7 +352,8 @@ def extend_hits(
             continue
         end, alone, nearby = hit.target + hit.length, False, False
         if window and (own.saved or start + hit.length > own.explored + window):
-            more, double = pairing.words.goes_on(extender, hit) if pairing.words else (0, False)
+            behind = pairing.around(extender, hit)[1]
+            more, double = pairing.words.goes_on(extender, hit, behind) if pairing.words else (0, False)
             end += more
             nearby = not double and _has_company(diagonals, hit, end, pairing)
             alone = not double and not nearby

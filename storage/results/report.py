@@ -18,6 +18,7 @@ from ...core.engine.location import cut
 from ...core.errors import DamagedError, StoreError, UnknownNameError
 from ...core.packed_texts import PackedTexts
 from ...core.ports import (
+    MaskedTargets,
     Method,
     QueryBlock,
     QueryReport,
@@ -277,6 +278,14 @@ class Reporting:
         found = self.mask(cut(self.sequence(number), self.stretch))
         begin = self.stretch[0] if self.stretch else 0
         return Intervals.from_mask(~found.indexable(), found.offsets).of_sequence(0) + np.int32(begin)
+
+    def masked_targets(self, numbers: np.ndarray) -> Intervals:
+        """Stretches of the mask of the databases that held for i8[k] ascending numbers of targets, by position in
+        these; none where there is no mask, or no database."""
+        mask = self.plan.family.target_mask(self.plan.options) if self.plan is not None else None
+        if mask is None or not isinstance(self.source, MaskedTargets):
+            return Intervals.empty()
+        return self.source.stretches(mask.name, numbers)
 
     def statistics(self, number: int) -> QueryStatistics | None:
         """Of a query; None for one that nothing can be found with, or without such statistics."""

@@ -28,6 +28,7 @@ from .chunks import checksum, unsound
 from .facts import Facts
 from .fingerprint import BLOCK_ROWS
 from .imaged import Imaged
+from .named_masks import LOWER, GivenMask, masks_of
 from .packing import RUN, unpack
 from .row_image import RowImage
 
@@ -73,7 +74,7 @@ class SequenceDatabase(Imaged, DatabaseFile):
 
     @classmethod
     def create(cls, path: "str | Path", batches: Iterable[SequenceBatch], title: str = "", memory: int | None = None,
-               threads: int | None = None, parsed_names: bool = False) -> Self:
+               threads: int | None = None, parsed_names: bool = False, masks: Sequence[GivenMask] = ()) -> Self:
         """Write a new database and open it for reading.
 
         Args:
@@ -83,11 +84,13 @@ class SequenceDatabase(Imaged, DatabaseFile):
             memory: bytes that DuckDB may take.
             threads: for DuckDB.
             parsed_names: see the class.
+            masks: of these sequences, that searches may ask for.
 
         Raises:
             StoreError: ``path`` exists, its folder doesn't, or the disk is full.
             LockedError: another process is writing it.
-            InputError: no sequences, an id that is there twice, a sequence that is too long, alphabets that differ.
+            InputError: no sequences, an id that is there twice, a sequence that is too long, alphabets that differ, a
+                mask of others.
         """
         from .writing import Writer
 
@@ -101,7 +104,7 @@ class SequenceDatabase(Imaged, DatabaseFile):
                         writing.result()
                         writing = pool.submit(writer.add, batch)
                     writing.result()
-                writer.finish()
+                writer.finish(masks)
                 writer.close(ENDING)
             except BaseException:
                 writer.close()
@@ -141,12 +144,15 @@ class SequenceDatabase(Imaged, DatabaseFile):
             return database
         return cls(path, partial(_as_it_was, path, image.facts.fingerprint, memory), True, image.facts, image)
 
-    def append(self, batches: Iterable[SequenceBatch]) -> None:
+    def append(self, batches: Iterable[SequenceBatch], masks: Sequence[GivenMask] = ()) -> None:
         """Add sequences behind those that are there, whose ordinals stay; all of them, or none.
+
+        Args:
+            masks: of the sequences that are added; a mask of a name that is there gets them, too.
 
         Raises:
             StoreError: opened for reading, or the disk is full.
-            InputError: an id that is there already, another alphabet, a sequence that is too long.
+            InputError: an id that is there already, another alphabet, a sequence that is too long, a mask of others.
         """
         from .writing import Writer
 
@@ -159,7 +165,7 @@ class SequenceDatabase(Imaged, DatabaseFile):
                 writer.resume(self)
                 for batch in batches:
                     writer.add(batch)
-                writer.finish()
+                writer.finish(masks, self.sequences)
                 self._run("COMMIT")
             except BaseException:
                 self._rollback()
@@ -181,14 +187,14 @@ class SequenceDatabase(Imaged, DatabaseFile):
 
     def info(self) -> dict[str, Any]:
         """path, title, type, sequences, residues, longest, shortest, chunks, whether names are taken apart, sequences
-        with a taxid, taxa of the taxonomy, fingerprint, created, revision."""
+        with a taxid, taxa of the taxonomy, masks, fingerprint, created, revision."""
         return {
             "path": str(self.path), "title": self.title, "type": self.alphabet.name, "sequences": self.sequences,
             "residues": self.total_residues, "longest": self.longest, "shortest": self.shortest,
             "chunks": -(-self.total_residues // self._about.chunk_residues),
             "parsed ids": self.parsed_names,
             "with taxid": self._count("taxid", "sequences", BEFORE_TAXIDS),
-            "taxa": self._count("*", "taxa", BEFORE_TAXA),
+            "taxa": self._count("*", "taxa", BEFORE_TAXA), "masks": ", ".join(masks_of(self)),
             "fingerprint": self.fingerprint, "created": self.created, "revision": self.revision,
         }
 
@@ -306,10 +312,13 @@ class SequenceDatabase(Imaged, DatabaseFile):
         """Stretches in lower case of the sequences with i8[k] ascending ``ordinals``, by position in them."""
         if not len(ordinals) or not self._about.masked:
             return Intervals.empty()
-        table = self.masks(int(ordinals[0]), int(ordinals[-1]))
-        place = np.searchsorted(ordinals, table["sequence"])
-        kept = ordinals[np.minimum(place, len(ordinals) - 1)] == table["sequence"]
-        return Intervals(place[kept].astype(np.int32), table["start"][kept], table["end"][kept])
+        return _by_position(self.masks(int(ordinals[0]), int(ordinals[-1])), ordinals)
+
+    def mask(self, name: str, ordinals: np.ndarray) -> Intervals:
+        """Stretches of a mask, by position in the sequences with i8[k] ascending ``ordinals``; none touch."""
+        if not len(ordinals):
+            return Intervals.empty()
+        return _by_position(self._stretches(name, int(ordinals[0]), int(ordinals[-1])), ordinals)
 
     def masks(self, first: int = 0, last: int | None = None) -> Mapping[str, np.ndarray]:
         """Columns sequence, start and end of stretches in lower case of the sequences from ``first`` to ``last``, in
@@ -319,8 +328,11 @@ class SequenceDatabase(Imaged, DatabaseFile):
             table = self._row_image.masks
             begin, end = np.searchsorted(table["sequence"], (first, last + 1))
             return {name: column[begin:end] for name, column in table.items()}
-        return self._columns('SELECT sequence, start, "end" FROM masks WHERE kind = \'lower\' AND sequence BETWEEN '
-                             f"{first} AND {last} ORDER BY sequence, start")
+        return self._stretches(LOWER, first, last)
+
+    def _stretches(self, kind: str, first: int, last: int) -> Mapping[str, np.ndarray]:
+        return self._columns(f'SELECT sequence, start, "end" FROM masks WHERE kind = {literal(kind)} '
+                             f"AND sequence BETWEEN {first} AND {last} ORDER BY sequence, start")
 
     def lengths(self) -> np.ndarray:
         """i4[k] length of every sequence, by ordinal."""
@@ -449,6 +461,13 @@ class SequenceDatabase(Imaged, DatabaseFile):
             raise DamagedError(f"{self.path}: its table database has {len(rows)} rows instead of one; make it anew")
         masked = bool(self._run("SELECT 1 FROM masks LIMIT 1"))  # as a subquery it takes 3 ms more
         return Facts._make((*rows[0], revision, masked))
+
+
+def _by_position(table: Mapping[str, np.ndarray], ordinals: np.ndarray) -> Intervals:
+    """Stretches of those sequences that have i8[k] ascending ``ordinals``, by position in these."""
+    place = np.searchsorted(ordinals, table["sequence"])
+    kept = ordinals[np.minimum(place, len(ordinals) - 1)] == table["sequence"]
+    return Intervals(place[kept].astype(np.int32), table["start"][kept], table["end"][kept])
 
 
 def _as_it_was(path: Path, fingerprint: str, memory: int | None) -> "duckdb.DuckDBPyConnection":

@@ -117,7 +117,8 @@ def make(database: "SequenceDatabase") -> None:
             or (file := _file(database.path)) is None or database._run(
                 "SELECT 1 FROM indexes UNION ALL SELECT 1 FROM sequences WHERE taxid IS NOT NULL LIMIT 1")):
         return
-    [(size,)] = database._run("SELECT sum(12 + strlen(name) + strlen(description)) + 12 * (SELECT count(*) FROM masks) "
+    [(size,)] = database._run("SELECT sum(12 + strlen(name) + strlen(description)) + 12 * (SELECT count(*) FROM masks "
+                              "WHERE kind = 'lower') "
                               "FROM sequences")
     if size > MOST - (1 << 16):
         return

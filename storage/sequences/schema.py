@@ -64,11 +64,19 @@ row_blocks = sa.Table(
 
 masks = sa.Table(
     "masks", metadata,
-    required("kind", sa.String),  # lower: lower case in the source
+    required("kind", sa.String),  # lower: lower case in the source; else name of a mask
     required("sequence", sa.BigInteger),  # ordinal
     required("start", sa.Integer),
     required("end", sa.Integer),
 )
+
+named_masks = sa.Table(
+    "named_masks", metadata,
+    required("name", sa.String),
+    required("source", sa.String),  # what its stretches were read from
+    required("digest", sa.LargeBinary),  # of all its stretches, see storage.sequences.named_masks
+)
+"""Masks that a search may ask for by their names."""
 
 taxa = sa.Table(
     "taxa", metadata,

@@ -35,6 +35,12 @@ CREATE TABLE masks (
 	"end" INTEGER NOT NULL
 );
 
+CREATE TABLE named_masks (
+	name VARCHAR NOT NULL,
+	source VARCHAR NOT NULL,
+	digest BLOB NOT NULL
+);
+
 CREATE TABLE taxa (
 	taxid INTEGER NOT NULL,
 	parent INTEGER NOT NULL,

@@ -4,10 +4,10 @@ All implement ``VolumeSource`` of ``core.ports`` and can be combined: a chain of
 pick from that.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from seqloom.core.classes import dataclass
@@ -17,10 +17,11 @@ from ...core.distinct import distinct, ranked
 from ...core.engine.memory import cut_spans, longest_of_runs
 from ...core.errors import InputError
 from ...core.index import Index
-from ...core.ports import Span, TargetInfo, TaxaFound, Taxon, VolumeSource
-from ...core.sequences import SequenceBatch, UnreadBatch, offsets_of
+from ...core.ports import MaskedTargets, Span, TargetInfo, TaxaFound, Taxon, VolumeSource
+from ...core.sequences import Intervals, SequenceBatch, UnreadBatch, offsets_of
 from . import taxonomy
 from .database import SequenceDatabase, unknown_names
+from .named_masks import masks_of
 from .stored_batch import FETCHED_WHOLE, FetchedBatch, StoredBatch
 from .stored_indexes import IndexKey, StoredIndex, Wrong, nothing, read_piece, stored_indexes
 
@@ -135,6 +136,14 @@ class DatabaseSource:
         """See ``measures``."""
         return self._lengths[numbers].astype(np.int64), numbers
 
+    def masks(self) -> list[tuple[str, Mapping[str, str]]]:
+        """The path of the database, and digests of its masks."""
+        return [(str(self._database.path), masks_of(self._database))]
+
+    def stretches(self, name: str, numbers: np.ndarray) -> Intervals:
+        """Stretches of a mask, by position in ascending ``numbers``."""
+        return self._database.mask(name, numbers)
+
     def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
         """Targets of these organisms and, by the stored taxonomy, of what belongs to them."""
         return taxonomy.find(self._database, taxids)
@@ -234,6 +243,17 @@ class ChainedSource:
             for name, number in source.find(names).items():
                 found.setdefault(name, number + first)
         return found
+
+    def masks(self) -> list[tuple[str, Mapping[str, str]]]:
+        """Of all sources."""
+        return [one for source in self._sources for one in masks_in(source)]
+
+    def stretches(self, name: str, numbers: np.ndarray) -> Intervals:
+        """Of all sources, which all have the mask."""
+        parts = self._spread(numbers, lambda source, local, first: cast(MaskedTargets, source).stretches(name, local))
+        return Intervals(*(np.concatenate([np.empty(0, np.int32), *column]) for column in zip(*(
+            (places[found.sequence].astype(np.int32), found.start, found.end) for (places, _), found in parts),
+            strict=True))) if parts else Intervals.empty()
 
     def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
         """Of all sources."""
@@ -361,6 +381,14 @@ class PickedSource:
         place = {number: n for n, number in enumerate(self.numbers.tolist())}
         return {name: place[number] for name, number in found.items() if number in place}
 
+    def masks(self) -> list[tuple[str, Mapping[str, str]]]:
+        """Of what they were picked from."""
+        return masks_in(self._source)
+
+    def stretches(self, name: str, numbers: np.ndarray) -> Intervals:
+        """Stretches of a mask, by position in ascending ``numbers``."""
+        return cast(MaskedTargets, self._source).stretches(name, self.numbers[numbers])
+
     def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
         """Those of the picked targets that are of these organisms."""
         found = self._source.find_taxa(taxids)
@@ -383,6 +411,13 @@ def measures(source: VolumeSource, numbers: np.ndarray) -> tuple[np.ndarray, np.
         return source.measures(numbers)
     info = source.info(numbers)
     return info.lengths, info.ordinals
+
+
+def masks_in(source: VolumeSource) -> list[tuple[str, Mapping[str, str]]]:
+    """Path of each database, or of a file without any, and digests of its masks."""
+    if isinstance(source, MaskedTargets):
+        return source.masks()
+    return [(str(about["path"]), {}) for about in source.fingerprints()]
 
 
 def has_indexes(source: VolumeSource) -> bool:

@@ -1,5 +1,6 @@
 """How sequences come into a database: batch by batch, into the tables of a new file or behind those of an old one."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from .chunk_tables import VOLUME_CHUNKS, making, table_of
 from .chunks import checksum
 from .facts import CHUNK_RESIDUES, LONGEST, Facts
 from .fingerprint import BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
+from .named_masks import LOWER, LOWER_CASE, GivenMask, check_names, digest_of, placed
 from .packed_image import PackedImageWriter
 from .packing import RUN, pack
 from .residue_image import ImageWriter
@@ -128,7 +130,7 @@ class Writer:
         if len(batch.lower):
             sequence = first + batch.lower.sequence.astype(np.int64)
             self._insert("masks", {"sequence": ("BIGINT", sequence), "start": ("INTEGER", batch.lower.start),
-                                   "end": ("INTEGER", batch.lower.end)}, kind="lower")
+                                   "end": ("INTEGER", batch.lower.end)}, kind=LOWER)
         self._names += names
         self._descriptions += descriptions
         self._lengths.append(lengths)
@@ -183,13 +185,46 @@ class Writer:
         elif self.image:
             self.image.add(data)
 
-    def finish(self) -> None:
-        """Write what is left, check ids, and say in table ``database`` what there is."""
+    def add_masks(self, masks: Sequence[GivenMask], first: int) -> None:
+        """Keep masks of the sequences with the ordinals from ``first`` on, which all are there.
+
+        Raises:
+            InputError: of a sequence or of residues that aren't there, or a name that can't be.
+        """
+        check_names([mask.name for mask in masks])
+        lengths = np.array(self._run(f"SELECT length FROM sequences WHERE ordinal >= {first} ORDER BY ordinal"),
+                           np.int64).reshape(-1) if masks else np.empty(0, np.int64)
+        for mask in masks:
+            if mask.source == LOWER_CASE:
+                self._run(f"""INSERT INTO masks SELECT '{mask.name}', sequence, start, "end" FROM masks """
+                          f"WHERE kind = '{LOWER}' AND sequence >= {first} ORDER BY sequence, start")
+            else:
+                found = placed(mask, self._ordinals(mask.names or ()), lengths, first)
+                self._insert("masks", {"sequence": ("BIGINT", found.sequence), "start": ("INTEGER", found.start),
+                                       "end": ("INTEGER", found.end)}, kind=mask.name)
+            sources = [source for (source,) in
+                       self._run(f"DELETE FROM named_masks WHERE name = '{mask.name}' RETURNING source")]
+            source = ", ".join(dict.fromkeys([*sources, mask.source]))
+            self._insert("named_masks", {"name": ("VARCHAR", [mask.name]), "source": ("VARCHAR", [source]),
+                                         "digest": ("BLOB", [digest_of(self._run, mask.name)])})
+
+    def _ordinals(self, names: Sequence[str]) -> dict[str, int]:
+        """Ordinals of those of ``names`` that are there."""
+        found: dict[str, int] = {}
+        for at in range(0, len(names), 100_000):
+            part = literal(names[at : at + 100_000])
+            found.update(self._run(f"SELECT name, ordinal FROM sequences WHERE name IN (SELECT unnest({part}))"))
+        return found
+
+    def finish(self, masks: Sequence[GivenMask] = (), first: int = 0) -> None:
+        """Write what is left, with masks of the sequences from ordinal ``first`` on, check ids, and say in table
+        ``database`` what there is."""
         if self._alphabet is None:
             raise InputError(f"no sequences to put into {self._path.name}; give at least one")
         if self._fill:
             self._flush()
         self._check_names()
+        self.add_masks(masks, first)
         rows, descriptions = [*self._row_digests], [*self._description_digests]
         if self._names:
             rows.append(row_digest(self._names, np.concatenate(self._lengths)))

@@ -3,7 +3,7 @@
 import importlib.util
 import shutil
 
-from tests.fresh import alignments, blast, masks, profiles, texts
+from tests.fresh import alignments, blast, database_masks, masks, profiles, texts
 
 KINDS = {
     **{task: blast.draw_protein(task) for task in ("blastp", "blastp-short", "blastp-fast")},
@@ -14,6 +14,7 @@ KINDS = {
     "sam": (blast.BASES, blast.sam),
     **alignments.DRAWS,
     **masks.DRAWS,
+    **database_masks.DRAWS,
     **texts.DRAWS,
     "hmmsearch": (blast.AMINO_ACIDS, profiles.search),
     "hmmscan": (blast.AMINO_ACIDS, profiles.scan),
@@ -22,7 +23,7 @@ KINDS = {
     "hmmscan-nucleotide": (blast.BASES, lambda draw: profiles.nucleotides(draw, "hmmscan")),
 }
 NUCLEOTIDE_KINDS = ("blastn", "blastn-short", "megablast", "dc-megablast", "nucleotide-repeats", "pairwise-nucleotide",
-                    "sam")
+                    "sam", "database-masks")
 PROGRAMS = {
     **dict.fromkeys(("blastp", "blastp-short", "blastp-fast", "pairwise-protein"), ("makeblastdb", "blastp")),
     **dict.fromkeys(NUCLEOTIDE_KINDS, ("makeblastdb", "blastn")),

@@ -10,7 +10,7 @@ from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import SearchSpace
 from seqloom.core.engine.memory import MemorySource
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Hits, Ragged
-from seqloom.core.sequences import SequenceBatch
+from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlast, NucleotideBlastOptions
 from seqloom.plugins.protein_blast.family import ProteinBlast
 from seqloom.plugins.protein_blast.options import BlastpOptions
@@ -42,6 +42,9 @@ class MemoryReport(HeldReport):
 
     def masked(self, number: int) -> np.ndarray:
         return np.array(self.masks, np.int32).reshape(-1, 2)
+
+    def masked_targets(self, numbers: np.ndarray) -> Intervals:
+        return Intervals.empty()
 
 
 def read_fasta(path: Path, alphabet: Any) -> SequenceBatch:

@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.kernels.packed16 import SIMULATED
-from seqloom.core.sequences import SequenceBatch
+from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.common.resident_cuda import devices_for
 from seqloom.plugins.nucleotide_blast import (
@@ -176,6 +176,22 @@ def check_discontiguous() -> None:
         assert counts["extend.ungapped"] > 0, counts
 
 
+def check_database_masks() -> None:
+    """Targets with a mask, softly and hard: the host looks for words, devices extend these and trace alignments."""
+    for seed, (pipeline, kind) in enumerate([("megablast", "soft"), ("megablast", "hard"), ("dc-megablast", "hard")]):
+        for more in range(1 if SIMULATED else 20):
+            source = random.Random(100 * seed + more)
+            text = random_bases(source, 90 if SIMULATED else 900)
+            targets = batch(relative(source, text, 0.03), "ACG" + reverse_complement(text), text[5:60] + text)
+            rows = [(number, first, first + source.randint(1, 12)) for number in range(3)
+                    for first in range(source.randint(0, 9), len(text) - 20, 40)]
+            stretches, none = Intervals.of(rows), Intervals.empty()
+            targets = targets.masked(stretches, none) if kind == "soft" else targets.masked(none, stretches)
+            options = {"evalue": 1000, f"db_{kind}_mask": "drawn"} | ({"word_size": 8} if seed < 2 else {})
+            counts = compare(pipeline, batch(text, ambiguous(source, text[9:70], 0.03)), targets, options, fast="cuda")
+            assert counts["extend.ungapped"] > 1, counts
+
+
 def check_chunks() -> None:
     """Targets in chunks, several devices, and launches that are cut since keys have few bits."""
     modules, step = chunked_modules(), 120 if SIMULATED else 400
@@ -278,8 +294,8 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": check_ambiguities,
           "sampled": check_sampled, "tables": check_tables, "tracebacks": check_tracebacks,
-          "discontiguous": check_discontiguous, "chunks": check_chunks, "memory": check_memory, "parts": check_parts,
-          "pipeline": check_pipeline}
+          "discontiguous": check_discontiguous, "chunks": check_chunks, "database_masks": check_database_masks,
+          "memory": check_memory, "parts": check_parts, "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

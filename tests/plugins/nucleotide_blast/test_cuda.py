@@ -4,8 +4,8 @@ import pytest
 
 from tests.simulator import simulated
 
-CHECKS = ("megablast", "blastn", "ambiguities", "sampled", "tables", "tracebacks", "discontiguous", "chunks", "memory",
-          "parts", "pipeline")
+CHECKS = ("megablast", "blastn", "ambiguities", "sampled", "tables", "tracebacks", "discontiguous", "chunks",
+          "database_masks", "memory", "parts", "pipeline")
 
 
 @pytest.mark.long

@@ -28,9 +28,10 @@ from seqloom.plugins.nucleotide_blast.index_reference import (
     compared_strands,
     table_width,
 )
+from seqloom.plugins.nucleotide_blast.pieces import chunk_starts
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions
 from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu
-from seqloom.plugins.nucleotide_blast.seed_reference import WordHits, chunk_starts
+from seqloom.plugins.nucleotide_blast.seed_reference import WordHits
 from seqloom.plugins.nucleotide_blast.sort_reference import strand_diagonal
 
 from tests.plugins.nucleotide_blast.sequences import batch, random_bases, reverse_complement
