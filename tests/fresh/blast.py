@@ -374,7 +374,7 @@ NO_PARAMETERS = "\nGapped\n".join(["Lambda      K        H\n   -1.00    -1.00   
 def told(text: str) -> str:
     """Without version, colours of masked residues, makers of masks and dates; with databases by the names of files."""
     text = text.replace("; \nUser", "; User").replace(NO_PARAMETERS, "\n")
-    text = re.sub(r" \(seqloom [^)]*\)|\nMasked using: .*", "", text)
+    text = re.sub(r" \(seqloom [^)]*\)|\n *Masked using: .*", "", text)
     text = re.sub('<font color="#000000">([^<]*)</font>', r"\1", text)
     text = re.sub(r"User specified sequence set \(Input: [^)]*?([tu]\.fa)\)\.", r"\1", text)
     return re.sub("Posted date: .*", "Posted date", text)
