@@ -9,6 +9,7 @@ from seqloom.core.classes import NamedTuple
 
 from ...core.errors import InputError
 from ...core.sequences import Intervals
+from ..duck.literals import literal
 from .chunk_tables import BEFORE_NAMED_MASKS
 
 if TYPE_CHECKING:
@@ -98,5 +99,5 @@ def digest_of(run: Any, name: str) -> bytes:
     """SHA-256 of a mask's stretches, in their order. run: carries out SQL."""
     import hashlib
 
-    rows = run(f"""SELECT sequence, start, "end" FROM masks WHERE kind = '{name}' ORDER BY sequence, start""")
+    rows = run(f'SELECT sequence, start, "end" FROM masks WHERE kind = {literal(name)} ORDER BY sequence, start')
     return hashlib.sha256(np.array(rows, "<i8").data).digest()
