@@ -27,8 +27,8 @@ from .core.backends import cuda_available, opens_ahead
 from .core.classes import NamedTuple
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import check_queries
+from .core.engine.location import mask_digests, searched_source
 from .core.engine.planning import BatchLimits, Settings
-from .core.engine.searched import mask_digests, searched_source
 from .core.errors import ResumeError, SeqloomError, StoreError
 from .core.options import option_infos, options_dict
 from .core.pipeline import Pipeline, Plan, compose

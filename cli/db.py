@@ -43,8 +43,8 @@ HeadersOption = Annotated[bool, option("--taxids-from-headers", help="take the O
 
 
 MaskOption = Annotated[list[str] | None, option(
-    "--mask", metavar="NAME=FILE", help="a mask that searches may ask for by this name: a file of intervals as seqloom "
-    "mask or dustmasker writes it, or NAME=lower-case for letters in lower case; may be repeated")]
+    "--mask", metavar=FileName("NAME=FILE", "input"), help="a mask that searches may ask for by this name: a file of "
+    "intervals as seqloom mask or dustmasker writes it, or NAME=lower-case for letters in lower case; may be repeated")]
 
 
 def _masks(given: list[str] | None) -> dict[str, str]:

@@ -17,9 +17,9 @@ from typing import Any
 
 from ..budget import available_bytes, data_budget, reading_share
 from ..core.context import SearchSpace
+from ..core.engine.location import searched_source
 from ..core.engine.planning import READERS, Settings
 from ..core.engine.runner import Runner
-from ..core.engine.searched import searched_source
 from ..core.errors import Cancelled, InputError, SeqloomError
 from ..core.options import option_infos
 from ..core.pipeline import Plan

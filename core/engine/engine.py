@@ -24,11 +24,10 @@ from ..registry import Registry
 from ..sequences import SequenceBatch
 from .heap import Level
 from .keeper import REDUCED_AT_ONCE, Keeper
-from .location import check_stretch
+from .location import check_stretch, searched_source
 from .masking import ReadTargets, left_by_maskers
 from .planning import Planner, Settings
 from .runner import Runner
-from .searched import searched_source
 from .thread_executor import Pools, ThreadExecutor, pool
 from .threads import short_switch_interval
 

@@ -1,4 +1,4 @@
-"""Queries and targets of which a stretch alone is searched: cut for the stages, and their results moved back."""
+"""What stages see of queries and targets: a stretch of each, and results moved back from it, or what a mask leaves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..pipeline import Plan
 from ..ports import Span, TargetInfo, TaxaFound, VolumeSource
 from ..records import Alignments, Hits
 from ..sequences import Intervals, SequenceBatch, offsets_of
@@ -97,3 +98,24 @@ class CutSource:
 def cut_source(source: VolumeSource, stretch: Stretch) -> VolumeSource:
     """What is searched of the targets: all of them as they are where no stretch is given."""
     return source if stretch is None else CutSource(source, stretch)
+
+
+def searched_source(source: VolumeSource, plan: Plan) -> VolumeSource:
+    """What the stages of a plan see of the targets."""
+    family, options = plan.family, plan.options
+    searched, mask = cut_source(source, family.target_location(options)), family.target_mask(options)
+    if mask is None:
+        return searched
+    from .masked import MaskedSource
+
+    return MaskedSource(searched, mask)
+
+
+def mask_digests(source: VolumeSource, plan: Plan) -> list[str]:
+    """Of each database the digest of the mask that holds under a plan; none where none does."""
+    mask = plan.family.target_mask(plan.options)
+    if mask is None:
+        return []
+    from .masked import masked_targets
+
+    return [masks[mask.name] for _, masks in masked_targets(source, mask.name).masks()]

@@ -11,11 +11,11 @@ from ...core.alphabet import INVALID
 from ...core.errors import DamagedError
 from ...core.progress import Progress
 from . import stored_indexes, taxonomy
-from .chunk_tables import BEFORE_DESCRIPTIONS, BEFORE_NAMED_MASKS, table_of
+from .chunk_tables import BEFORE_DESCRIPTIONS, BEFORE_NAMED_MASKS, LOWER, table_of
 from .chunks import checksum, unsound
 from .database import SequenceDatabase
 from .fingerprint import BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
-from .named_masks import LOWER, digest_of, masks_of
+from .named_masks import digest_of
 from .packed_image import PackedImage
 from .packing import RUN
 from .residue_image import ResidueImage
@@ -172,7 +172,7 @@ def _masks(database: SequenceDatabase) -> Iterator[str]:
         yield f"masks: {wrong:,} stretches lie outside their sequence"
     if database.revision in BEFORE_NAMED_MASKS:
         return
-    masks = masks_of(database)
+    masks = database.named_masks()
     for name, digest in masks.items():
         if digest_of(database._run, name).hex() != digest:
             yield f"mask {name}: its stretches don't match their digest"

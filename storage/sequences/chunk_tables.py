@@ -7,6 +7,8 @@ VOLUME_CHUNKS = 8
 """Chunks of a volume: 32 MiB, all of which DuckDB holds in memory when it writes the table to disk."""
 BEFORE_NAMED_MASKS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 """Schema revisions whose one mask are stretches in lower case."""
+LOWER = "lower"
+"""Kind of these stretches, which no mask may have as its name."""
 BEFORE_INDEXES = ("0001", "0002", "0003")
 """Schema revisions in which no index was ever stored."""
 BEFORE_TAXIDS = ("0001",)

@@ -23,17 +23,18 @@ from ..duck.connection import lacks_table
 from ..duck.database_file import ENDING, DatabaseFile, for_reading, for_writing
 from ..duck.literals import literal
 from . import index_images, residue_image, row_image
-from .chunk_tables import BEFORE_PARSED_NAMES, BEFORE_TAXA, BEFORE_TAXIDS, table_of
+from .chunk_tables import BEFORE_NAMED_MASKS, BEFORE_PARSED_NAMES, BEFORE_TAXA, BEFORE_TAXIDS, LOWER, table_of
 from .chunks import checksum, unsound
 from .facts import Facts
 from .fingerprint import BLOCK_ROWS
 from .imaged import Imaged
-from .named_masks import LOWER, GivenMask, masks_of
 from .packing import RUN, unpack
 from .row_image import RowImage
 
 if TYPE_CHECKING:
     import duckdb
+
+    from .named_masks import GivenMask
 
 MOST_READERS = 4
 """Chunks that are read side by side: each takes three times its size meanwhile."""
@@ -74,7 +75,7 @@ class SequenceDatabase(Imaged, DatabaseFile):
 
     @classmethod
     def create(cls, path: "str | Path", batches: Iterable[SequenceBatch], title: str = "", memory: int | None = None,
-               threads: int | None = None, parsed_names: bool = False, masks: Sequence[GivenMask] = ()) -> Self:
+               threads: int | None = None, parsed_names: bool = False, masks: "Sequence[GivenMask]" = ()) -> Self:
         """Write a new database and open it for reading.
 
         Args:
@@ -144,7 +145,7 @@ class SequenceDatabase(Imaged, DatabaseFile):
             return database
         return cls(path, partial(_as_it_was, path, image.facts.fingerprint, memory), True, image.facts, image)
 
-    def append(self, batches: Iterable[SequenceBatch], masks: Sequence[GivenMask] = ()) -> None:
+    def append(self, batches: Iterable[SequenceBatch], masks: "Sequence[GivenMask]" = ()) -> None:
         """Add sequences behind those that are there, whose ordinals stay; all of them, or none.
 
         Args:
@@ -185,6 +186,12 @@ class SequenceDatabase(Imaged, DatabaseFile):
 
     # ---- what is in it
 
+    def named_masks(self) -> dict[str, str]:
+        """Digests of its masks by their names, in the order of these."""
+        if self.revision in BEFORE_NAMED_MASKS:
+            return {}
+        return {name: digest.hex() for name, digest in self._run("SELECT name, digest FROM named_masks ORDER BY name")}
+
     def info(self) -> dict[str, Any]:
         """path, title, type, sequences, residues, longest, shortest, chunks, whether names are taken apart, sequences
         with a taxid, taxa of the taxonomy, masks, fingerprint, created, revision."""
@@ -194,7 +201,7 @@ class SequenceDatabase(Imaged, DatabaseFile):
             "chunks": -(-self.total_residues // self._about.chunk_residues),
             "parsed ids": self.parsed_names,
             "with taxid": self._count("taxid", "sequences", BEFORE_TAXIDS),
-            "taxa": self._count("*", "taxa", BEFORE_TAXA), "masks": ", ".join(masks_of(self)),
+            "taxa": self._count("*", "taxa", BEFORE_TAXA), "masks": ", ".join(self.named_masks()),
             "fingerprint": self.fingerprint, "created": self.created, "revision": self.revision,
         }
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from seqloom.core.classes import NamedTuple
@@ -10,13 +10,8 @@ from seqloom.core.classes import NamedTuple
 from ...core.errors import InputError
 from ...core.sequences import Intervals
 from ..duck.literals import literal
-from .chunk_tables import BEFORE_NAMED_MASKS
+from .chunk_tables import LOWER
 
-if TYPE_CHECKING:
-    from .database import SequenceDatabase
-
-LOWER = "lower"
-"""Kind of the stretches in lower case, which no mask may have as its name."""
 LOWER_CASE = "lower-case"
 """Source of a mask that has these stretches."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
@@ -86,13 +81,6 @@ def placed(mask: GivenMask, ordinals: dict[str, int], lengths: np.ndarray, first
     order = np.lexsort((mask.start, number))
     united = Intervals((number + first)[order], mask.start[order], mask.end[order]).united()
     return united
-
-
-def masks_of(database: "SequenceDatabase") -> dict[str, str]:
-    """Digests of the masks of a database by their names, in the order of these."""
-    if database.revision in BEFORE_NAMED_MASKS:
-        return {}
-    return {name: digest.hex() for name, digest in database._run("SELECT name, digest FROM named_masks ORDER BY name")}
 
 
 def digest_of(run: Any, name: str) -> bytes:

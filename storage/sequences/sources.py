@@ -21,7 +21,6 @@ from ...core.ports import MaskedTargets, Span, TargetInfo, TaxaFound, Taxon, Vol
 from ...core.sequences import Intervals, SequenceBatch, UnreadBatch, offsets_of
 from . import taxonomy
 from .database import SequenceDatabase, unknown_names
-from .named_masks import masks_of
 from .stored_batch import FETCHED_WHOLE, FetchedBatch, StoredBatch
 from .stored_indexes import IndexKey, StoredIndex, Wrong, nothing, read_piece, stored_indexes
 
@@ -138,7 +137,7 @@ class DatabaseSource:
 
     def masks(self) -> list[tuple[str, Mapping[str, str]]]:
         """The path of the database, and digests of its masks."""
-        return [(str(self._database.path), masks_of(self._database))]
+        return [(str(self._database.path), self._database.named_masks())]
 
     def stretches(self, name: str, numbers: np.ndarray) -> Intervals:
         """Stretches of a mask, by position in ascending ``numbers``."""

@@ -16,11 +16,11 @@ from ..duck.database_file import SAVING, begun
 from ..duck.literals import literal
 from ..duck.revisions import HEAD
 from . import residue_image
-from .chunk_tables import VOLUME_CHUNKS, making, table_of
+from .chunk_tables import LOWER, VOLUME_CHUNKS, making, table_of
 from .chunks import checksum
 from .facts import CHUNK_RESIDUES, LONGEST, Facts
 from .fingerprint import BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
-from .named_masks import LOWER, LOWER_CASE, GivenMask, check_names, digest_of, placed
+from .named_masks import LOWER_CASE, GivenMask, check_names, digest_of, placed
 from .packed_image import PackedImageWriter
 from .packing import RUN, pack
 from .residue_image import ImageWriter

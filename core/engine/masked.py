@@ -1,4 +1,4 @@
-"""What the stages of a search see of its targets: all of them, a stretch of each, or what a mask of theirs leaves."""
+"""Targets with a mask that their databases carry under a name."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..pipeline import Plan
 from ..ports import MaskedTargets, Span, TargetInfo, TaxaFound, VolumeSource
 from ..sequences import Intervals, SequenceBatch
 from ..stages import TargetMask
-from .location import cut_source
 
 
 class MaskedSource:
@@ -73,16 +71,3 @@ def masked_targets(source: VolumeSource, name: str) -> MaskedTargets:
     raise InputError(f"{path} has no mask '{name}'; " + (
         f"its masks are: {', '.join(names)}" if names else
         f"masks come into a database when it is made: seqloom db create NAME.duckdb FILE --mask {name}=INTERVALS"))
-
-
-def mask_digests(source: VolumeSource, plan: Plan) -> list[str]:
-    """Of each database the digest of the mask that holds under a plan; none where none does."""
-    mask = plan.family.target_mask(plan.options)
-    return [] if mask is None else [masks[mask.name] for _, masks in masked_targets(source, mask.name).masks()]
-
-
-def searched_source(source: VolumeSource, plan: Plan) -> VolumeSource:
-    """What the stages of a plan see of the targets."""
-    family, options = plan.family, plan.options
-    searched, mask = cut_source(source, family.target_location(options)), family.target_mask(options)
-    return searched if mask is None else MaskedSource(searched, mask)
