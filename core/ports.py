@@ -1,5 +1,6 @@
 """What the engine needs from outside, and what writers are given. ``storage`` implements these; ``api`` joins them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
@@ -147,6 +148,50 @@ class VolumeSource(TargetCatalog, Protocol):
 
     def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
         """Targets of the organisms ``taxids`` and of what belongs to them; 0 stands for targets without a taxid."""
+
+
+class SeenSource(ABC):
+    """A ``VolumeSource`` that hands on another one's, whose targets stages see otherwise than they are.
+
+    Volumes, names, descriptions and lengths are those of the other one; indexes that are stored with its targets aren't
+    to be had.
+
+    Args:
+        source: the other one.
+    """
+
+    def __init__(self, source: VolumeSource) -> None:
+        self._source = source
+        self.alphabet, self.kind, self.sequences = source.alphabet, source.kind, source.sequences
+        self.total_residues, self.longest = source.total_residues, source.longest
+
+    @abstractmethod
+    def seen(self, batch: SequenceBatch) -> SequenceBatch:
+        """Targets as stages see them."""
+
+    def fingerprints(self) -> list[dict[str, Any]]:
+        return self._source.fingerprints()
+
+    def parsed_names(self) -> list[bool | None]:
+        return self._source.parsed_names()
+
+    def plan(self, residues: int) -> list[Span]:
+        return self._source.plan(residues)
+
+    def read(self, span: Span) -> SequenceBatch:
+        return self.seen(self._source.read(span))
+
+    def fetch(self, numbers: np.ndarray) -> SequenceBatch:
+        return self.seen(self._source.fetch(numbers))
+
+    def info(self, numbers: np.ndarray) -> TargetInfo:
+        return self._source.info(numbers)
+
+    def find(self, names: Sequence[str]) -> dict[str, int]:
+        return self._source.find(names)
+
+    def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
+        return self._source.find_taxa(taxids)
 
 
 @runtime_checkable

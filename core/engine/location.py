@@ -1,14 +1,12 @@
 """What stages see of queries and targets: a stretch of each, and results moved back from it, or what a mask leaves."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..pipeline import Plan
-from ..ports import Span, TargetInfo, TaxaFound, VolumeSource
+from ..ports import SeenSource, VolumeSource
 from ..records import Alignments, Hits
 from ..sequences import Intervals, SequenceBatch, offsets_of
 
@@ -45,54 +43,29 @@ def check_stretch(longest: int, stretch: Stretch, whose: str) -> None:
                          f"{longest:,}; give a stretch that it has")
 
 
-class CutSource:
-    """A stretch of every target, as a ``VolumeSource``: the search space is that of the stretches.
+class CutSource(SeenSource):
+    """A stretch of every target: the search space is that of the stretches.
 
-    Volumes are those of the whole targets, which are read before they are cut. Names, descriptions and lengths are
-    those of the whole targets as well; indexes that are stored with these aren't to be had.
+    Volumes are those of the whole targets, which are read before they are cut.
 
     Attributes:
         shortest: residues of the shortest stretch.
     """
 
     def __init__(self, source: VolumeSource, stretch: tuple[int, int]) -> None:
-        self._source, self._stretch = source, stretch
+        super().__init__(source)
+        self._stretch = stretch
         volumes = [source.read(span).lengths for span in source.plan(max(1, source.total_residues))]
         lengths = np.concatenate([np.empty(0, np.int64), *volumes])
         lengths = np.minimum(lengths, stretch[1]) - np.minimum(lengths, stretch[0])
-        self.alphabet, self.kind, self.sequences = source.alphabet, source.kind, source.sequences
         self.total_residues = int(lengths.sum())
         self.longest = int(lengths.max(initial=0))
         self.shortest = int(lengths.min()) if len(lengths) else 0
 
-    def fingerprints(self) -> list[dict[str, Any]]:
-        return self._source.fingerprints()
-
-    def parsed_names(self) -> list[bool | None]:
-        return self._source.parsed_names()
-
-    def plan(self, residues: int) -> list[Span]:
-        return self._source.plan(residues)
-
-    def read(self, span: Span) -> SequenceBatch:
-        return self._cut(self._source.read(span))
-
-    def fetch(self, numbers: np.ndarray) -> SequenceBatch:
-        return self._cut(self._source.fetch(numbers))
-
-    def _cut(self, whole: SequenceBatch) -> SequenceBatch:
-        loaded = SequenceBatch(self.alphabet, whole.residues, whole.offsets, whole.ordinals, whole.lower,
-                               names=whole.names, descriptions=whole.descriptions)
+    def seen(self, batch: SequenceBatch) -> SequenceBatch:
+        loaded = SequenceBatch(self.alphabet, batch.residues, batch.offsets, batch.ordinals, batch.lower,
+                               names=batch.names, descriptions=batch.descriptions)
         return cut(loaded, self._stretch)
-
-    def info(self, numbers: np.ndarray) -> TargetInfo:
-        return self._source.info(numbers)
-
-    def find(self, names: Sequence[str]) -> dict[str, int]:
-        return self._source.find(names)
-
-    def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
-        return self._source.find_taxa(taxids)
 
 
 def cut_source(source: VolumeSource, stretch: Stretch) -> VolumeSource:
