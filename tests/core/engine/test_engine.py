@@ -604,6 +604,33 @@ def test_units_that_take_turns_with_device_memory_need_it_once(turns: bool, flig
     assert planner.flight(planner.units()) == flight and asked == {longest}
 
 
+@pytest.mark.parametrize("turns", [True, False])
+def test_units_that_take_turns_with_a_device_are_fewer(turns: bool, monkeypatch) -> None:
+    """As many as have it and are on the host meanwhile, and longer ones: it works for one of them alone."""
+    from seqloom.core.engine.planning import TURNS, UNIT_SECONDS
+    from seqloom.core.stages import Footprint
+
+    queries, threads = toy.sequences(64, 30, seed=3), 16
+    cells = queries.total_residues * TARGETS.total_residues
+
+    class Device(toy.WordSeeds):
+        name = "toy-device"
+
+        def footprint(self, shape):
+            return Footprint(device=shape.target_residues, in_turn=turns)
+
+    def units(seconds: float) -> int:
+        monkeypatch.setattr(Device, "cells_per_second", cells / seconds)
+        return engine(queries, registry=with_stages(Device), pipeline=toy.TOY.with_stage("seed.words", "toy-device"),
+                      threads=threads).unit_plan().units
+
+    assert units(1.0) == 1
+    assert units(40 * UNIT_SECONDS) >= 30 if not turns else units(40 * UNIT_SECONDS) <= 3
+    for stage in engine().plan.stages:
+        monkeypatch.setattr(type(stage.stage), "least_cells", 1)
+    assert units(1.0) == (TURNS if turns else threads)
+
+
 @pytest.mark.parametrize("per_query", [1, 20, 400])
 @pytest.mark.parametrize("share", [0.6, 0.3, 0.1])
 def test_little_device_memory_makes_as_few_units_as_it_allows(per_query: int, share: float) -> None:
