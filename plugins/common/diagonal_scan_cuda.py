@@ -39,6 +39,7 @@ from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.one_hot import CODES
 from seqloom.core.cuda.read_only import four_read_only
 from seqloom.core.cuda.transfer import clear, to_host
+from seqloom.core.distinct import distinct
 from seqloom.core.kernels.packed16 import (
     EXACT_HALVES,
     ORDINARY,
@@ -917,7 +918,7 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
     found = [keys for part in on_devices(one.found, parts, numbers_of_devices) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
     if (keys[1:] <= keys[:-1]).any():
-        keys = np.unique(keys)  # pieces of a target may be of several shares
+        keys = distinct(keys)  # pieces of a target may be of several shares
     pairs, diagonals = np.divmod(keys, one.keys.span)
     numbers, places = np.divmod(pairs, max(1, len(targets)))
     return numbers, places, diagonals - longest
