@@ -39,7 +39,7 @@ from numba import int32, int64, uint64
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.jit import launch, launching
-from seqloom.core.cuda.read_only import four_read_only
+from seqloom.core.cuda.read_only import four_behind, place_in
 from seqloom.core.kernels.packed8 import maximum4, subtract4
 from seqloom.core.kernels.packed16 import (
     EXACT_HALVES,
@@ -336,7 +336,9 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
         height = int32(0)
         if any_of_warp(any_sequence):  # the last block has columns without any sequence
             height = int32(heights[block])
-        for row in range(height):
+        row = int32(0)
+        while row < height:
+            row = int32(row + int32(1))
             ends = False
             for n in unrolled(SHARING):
                 residue[n] = coming[n]
@@ -344,7 +346,7 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
                 # What comes next is asked for before it is needed.
                 place[n] = int64(place[n] + int64(stride))
                 coming[n] = int32(PADDING)
-                if int32(row) + int32(1) < length[n]:
+                if row < length[n]:
                     coming[n] = int32(residues[uint64(place[n])])
             if HELD:
                 last = state[ROWS - 1]
@@ -358,11 +360,11 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
             if SHARING > 1:
                 of_slot = int32(lane * int32(QUAD))
             if HELD:
+                words = place_in(scores, of_slot)
                 # From the last slot to the first, so that each is read before its new value comes there.
                 for k in unrolled(ROWS):
                     if k == 0 or (ROWS - k) % QUAD == 0:
-                        four = four_read_only(scores, int64(of_slot)
-                                              + int64((ROWS - 1 - k) // QUAD * QUAD * CODES * GROUP))
+                        four = four_behind(words, int64((ROWS - 1 - k) // QUAD * QUAD * CODES * GROUP))
                     word = int32(four[(ROWS - 1 - k) % QUAD])
                     if SHARING > 1:
                         of_code = word
@@ -410,7 +412,7 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
                                 if begin[n] + top + bias < int32(_TOO_MUCH):
                                     gained = top
                                     if top == int32(0) and untried(cost, bias, end):
-                                        gained = most_gained(residues, place[n] - int64(stride), stride, int32(row),
+                                        gained = most_gained(residues, place[n] - int64(stride), stride, row,
                                                              scores, rows, GROUP)
                                     j = int32(max(first_j(cost, bias, end), begin[n] + gained - end))
                                 results[member[n]] = j
@@ -478,14 +480,14 @@ def most_gained(residues, place, stride, row, scores, rows, group):
     """What a residue of a sequence gains at most, where none gains anything.
 
     Args:
-        place: of the end mark behind the sequence, in this row of its column.
+        place: of the end mark behind the sequence; so many rows of the column are up to it.
         group: L, which with ``rows`` tells where the gains are in ``scores``.
     """
     gains = int32(int32(int32(rows + int32(3)) >> int32(2)) * int32(group) * int32(QUAD * CODES))
     most = int32(-_TOO_MUCH)
     at = int64(place)
     left = int32(row)
-    while left > int32(0):
+    while left > int32(1):
         at = int64(at - int64(stride))
         code = int32(residues[uint64(at)])
         if code == int32(END):
