@@ -227,7 +227,8 @@ else:
         return maximum_unsigned(maximum_unsigned(a, b), c)
 
     def add_half_or_zero(a, b):
-        low, high, more_low, more_high = struct.unpack("<4e", struct.pack("<2I", int(a) & WHOLE_WARP, int(b) & WHOLE_WARP))
+        words = struct.pack("<2I", int(a) & WHOLE_WARP, int(b) & WHOLE_WARP)
+        low, high, more_low, more_high = struct.unpack("<4e", words)
         return struct.unpack("<i", struct.pack("<2e", max(low + more_low, 0.0), max(high + more_high, 0.0)))[0]
 
     def four_words(array, first):
