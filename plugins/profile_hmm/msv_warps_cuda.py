@@ -15,15 +15,23 @@ A lane goes down two or four columns, no number moves on from one sequence to an
 together of the scores of their residues, which the lanes of the warp hold, one code each, and tell each other
 (algorithm 4).
 
-The paper has four numbers of eight bits in a register. Devices of today have no instructions for these any more, but
-since compute capability 9.0 some for two numbers of sixteen bits, a sum with a maximum among them. Both forms are here:
-for a cell of MSV a lane has two instructions with pairs and five with bytes (``packed8.py``), for one of SSV 1.5 and
-3.8, loads included. An end mark is a residue with which no state keeps anything, so that states begin anew behind it
-without the paper's masks. J is needed in every row; SSV's best score is looked for in rows with an end mark only.
+A state is kept as what it is worth beyond entering the model, at least 0. In place of max(before, begin) + score a cell
+of MSV is then max(0, before + score), as one of SSV is, since what entering is worth is the same for all states of a
+row, and what is worth less is no better than entering anew. J makes it worth more when a score rises beyond what a
+segment of some 25 bits has, which is rare. So a row asks no more than whether any score has passed a bound, or a
+sequence ends; only then is the best score of all lanes put together. If J rises, all states of the sequence are worth
+so much less; if a score overflows, they are taken back to nothing, and the sequence is known to overflow up to its end.
+The bound is below all that overflows, so that numbers stay small: bytes carry nothing into those beside them, and
+floating-point numbers are exact.
 
-Results are those of ``msv_reference.py``. No sum saturates at 255: before a state can leave eight bits, the score has
-overflowed, and what follows in the sequence says no more than that. Where other sequences share the register, states of
-one that has overflowed are taken back to nothing after each row, so that bytes carry nothing into theirs.
+The paper has four numbers of eight bits in a register. Devices of today have no instructions for these any more, but
+some for two numbers of sixteen bits. Both forms are here: for two cells a lane has a sum of two halves of floating
+point that gives 0 for what is negative, half a maximum of three registers, and a fourth of a load of four slots'
+scores; for four cells with bytes, fourteen instructions (``packed8.py``) and as much of a load. An end mark is a
+residue with which no state keeps anything, so that states begin anew behind it without the paper's masks.
+
+Results are those of ``msv_reference.py``. Where HMMER doesn't try SSV, J of a target that no residue gains anything
+with is told by cells that are worth less than entering: its residues are then looked at again.
 
 Source: Jiang, Ganesan & Yao 2018 (CUDAMPF++), sections 3.1, 3.3 and 3.4.
 """
