@@ -458,17 +458,17 @@ def check_rises() -> None:
     losing[4:8], losing[8:12], losing[12:] = 11, 10, np.arange(10, 26, dtype=np.uint8)[:, None]
     targets = [np.full(1 + n % 3, n % 28, np.uint8) for n in range(90)]
     targets += [np.array([n % 28, n % 25], np.uint8) for n in range(60)]
-    if SIMULATED:
-        warp_blocks.WIDTH = 64
     # Entering the model is dear: what overflows does so before J makes it worth more, and bytes carry nothing.
-    costs = np.full((28, 16), 30, np.uint8)
-    costs[4], costs[5] = 59, 255
-    beside = [np.full(1 + n % 11, 3 + n % 3, np.uint8) for n in range(warp_blocks.WIDTH + 40)]
-    for numbers, most in ((2, 16), (4, 32), (4, 64), (4, 16)):
+    costs = np.full((28, 16), 32, np.uint8)
+    costs[4], costs[5] = 63, 255
+    beside = [np.full(1 + n % 11, 3 + n % 3, np.uint8) for n in range(140)]
+    for numbers, most in ((2, 16), (4, 16), (4, 64), (4, 128)):
+        if SIMULATED:
+            warp_blocks.WIDTH = max(32, most)
         for model in ("msv", "ssv"):
-            same_by_warps(ByteProfile(costs, 60, 200, 20), beside, model, numbers, 8, most, 1)
+            same_by_warps(ByteProfile(costs, 64, 200, 0), beside, model, numbers, 8, most, 1)
     if SIMULATED:
-        warp_blocks.WIDTH = 32
+        warp_blocks.WIDTH = 32  # the same for all kernels of so many sequences, which are kept
     for entry in (100, 110, 120, 150, 186, 200):
         for numbers, most in ((2, 32), (4, 1)):
             same_by_warps(ByteProfile(losing, 10, entry, 3), targets, "msv", numbers, 5, most, 1)
