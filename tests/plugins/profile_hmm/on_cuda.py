@@ -460,13 +460,13 @@ def check_rises() -> None:
     targets += [np.array([n % 28, n % 25], np.uint8) for n in range(60)]
     # Entering the model is dear: what overflows does so before J makes it worth more, and bytes carry nothing.
     costs = np.full((28, 16), 32, np.uint8)
-    costs[4], costs[5] = 63, 255
-    beside = [np.full(1 + n % 11, 3 + n % 3, np.uint8) for n in range(140)]
+    costs[4] = 63
+    beside = [np.full(1 + n % 11, 3 + n // 11 % 2, np.uint8) for n in range(140)]  # one of each in a lane
     for numbers, most in ((2, 16), (4, 16), (4, 64), (4, 128)):
         if SIMULATED:
             warp_blocks.WIDTH = max(32, most)
         for model in ("msv", "ssv"):
-            same_by_warps(ByteProfile(costs, 64, 200, 0), beside, model, numbers, 8, most, 1)
+            same_by_warps(ByteProfile(costs, 64, 200, 0), beside, model, numbers, 16, most, 1)
     if SIMULATED:
         warp_blocks.WIDTH = 32  # the same for all kernels of so many sequences, which are kept
     for entry in (100, 110, 120, 150, 186, 200):
