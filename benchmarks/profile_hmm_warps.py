@@ -119,7 +119,7 @@ def kernel_seconds(bench: Bench, sent: Any, context: Context, model: str, number
 
     profile = profile_of(context, 0)
     layout = layout_of(profile.length, numbers, most_rows or MOST_ROWS, sequences)
-    table = sent.sent_model(profile.bytes, FORMS[model, numbers], layout)
+    table = sent.sent_model(profile.bytes, FORMS[numbers], layout)
 
     def work() -> None:
         sent.begin(profile.bytes, model, numbers, layout, table)

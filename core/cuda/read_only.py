@@ -48,6 +48,34 @@ if not SIMULATED:
 
         return types.UniTuple(types.int32, 4)(array, types.int64), build
 
+    @intrinsic
+    def place_in(typing_context, array, place):
+        """Where four words of an i4 array in global memory stand, for ``four_behind``: a place that is a multiple of
+        four."""
+
+        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            long = ir.IntType(64)
+            begin = builder.ptrtoint(create_struct_proxy(signature.args[0])(context, builder, values[0]).data, long)
+            offset = builder.mul(builder.sext(values[1], long), ir.Constant(long, 4))
+            code = ir.InlineAsm(ir.FunctionType(long, [long]), "cvta.to.global.u64 $0, $1;", "=l,l")
+            return builder.call(code, [builder.add(begin, offset)])
+
+        return types.int64(array, types.int32), build
+
+    @intrinsic
+    def four_behind(typing_context, place, words):
+        """``four_read_only`` so many words, a multiple of four, behind what ``place_in`` tells: with a number that is
+        known when it is compiled, no instruction goes to the sum."""
+
+        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            word, long = ir.IntType(32), ir.IntType(64)
+            code = ir.InlineAsm(ir.FunctionType(ir.LiteralStructType([word] * 4), [long]),
+                                "ld.global.nc.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l")
+            read = builder.call(code, [builder.add(values[0], builder.mul(values[1], ir.Constant(long, 4)))])
+            return pack_array(builder, [builder.extract_value(read, n) for n in range(4)])
+
+        return types.UniTuple(types.int32, 4)(types.int64, types.int64), build
+
 else:
 
     def read_only(array, place):
@@ -55,3 +83,9 @@ else:
 
     def four_read_only(array, place):
         return tuple(array[place : place + 4])
+
+    def place_in(array, place):
+        return array[place:]
+
+    def four_behind(place, words):
+        return tuple(place[words : words + 4])

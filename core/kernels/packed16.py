@@ -14,6 +14,7 @@ range, and where the device adds without regard to halves, never negative, so th
 """
 
 import os
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -226,8 +227,9 @@ else:
         return maximum_unsigned(maximum_unsigned(a, b), c)
 
     def add_half_or_zero(a, b):
-        sums = (np.array([a, b], np.int64) & WHOLE_WARP).astype(np.uint32).view(np.float16).reshape(2, 2)
-        return int(np.maximum(sums[0] + sums[1], np.float16(0)).view(np.int32)[0])
+        words = struct.pack("<2I", int(a) & WHOLE_WARP, int(b) & WHOLE_WARP)
+        low, high, more_low, more_high = struct.unpack("<4e", words)
+        return struct.unpack("<i", struct.pack("<2e", max(low + more_low, 0.0), max(high + more_high, 0.0)))[0]
 
     def four_words(array, first):
         return tuple(int(word) for word in array[first : first + 4])

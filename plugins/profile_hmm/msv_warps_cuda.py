@@ -15,15 +15,23 @@ A lane goes down two or four columns, no number moves on from one sequence to an
 together of the scores of their residues, which the lanes of the warp hold, one code each, and tell each other
 (algorithm 4).
 
-The paper has four numbers of eight bits in a register. Devices of today have no instructions for these any more, but
-since compute capability 9.0 some for two numbers of sixteen bits, a sum with a maximum among them. Both forms are here:
-for a cell of MSV a lane has two instructions with pairs and five with bytes (``packed8.py``), for one of SSV 1.5 and
-3.8, loads included. An end mark is a residue with which no state keeps anything, so that states begin anew behind it
-without the paper's masks. J is needed in every row; SSV's best score is looked for in rows with an end mark only.
+A state is kept as what it is worth beyond entering the model, at least 0. In place of max(before, begin) + score a cell
+of MSV is then max(0, before + score), as one of SSV is, since what entering is worth is the same for all states of a
+row, and what is worth less is no better than entering anew. J makes it worth more when a score rises beyond what a
+segment of some 25 bits has, which is rare. So a row asks no more than whether any score has passed a bound, or a
+sequence ends; only then is the best score of all lanes put together. If J rises, all states of the sequence are worth
+so much less; if a score overflows, they are taken back to nothing, and the sequence is known to overflow up to its end.
+The bound is below all that overflows, so that numbers stay small: bytes carry nothing into those beside them, and
+floating-point numbers are exact.
 
-Results are those of ``msv_reference.py``. No sum saturates at 255: before a state can leave eight bits, the score has
-overflowed, and what follows in the sequence says no more than that. Where other sequences share the register, states of
-one that has overflowed are taken back to nothing after each row, so that bytes carry nothing into theirs.
+The paper has four numbers of eight bits in a register. Devices of today have no instructions for these any more, but
+some for two numbers of sixteen bits. Both forms are here: for two cells a lane has a sum of two halves of floating
+point that gives 0 for what is negative, half a maximum of three registers, and a fourth of a load of four slots'
+scores; for four cells with bytes, fourteen instructions (``packed8.py``) and as much of a load. An end mark is a
+residue with which no state keeps anything, so that states begin anew behind it without the paper's masks.
+
+Results are those of ``msv_reference.py``. Where HMMER doesn't try SSV, J of a target that no residue gains anything
+with is told by cells that are worth less than entering: its residues are then looked at again.
 
 Source: Jiang, Ganesan & Yao 2018 (CUDAMPF++), sections 3.1, 3.3 and 3.4.
 """
@@ -39,16 +47,22 @@ from numba import int32, int64, uint64
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.jit import launch, launching
+from seqloom.core.cuda.read_only import four_behind, place_in
 from seqloom.core.kernels.packed8 import maximum4, subtract4
 from seqloom.core.kernels.packed16 import (
-    PACKED,
+    EXACT_HALVES,
     SIMULATED,
     SINGLE,
+    Arithmetic,
+    add_half_or_zero,
     any_of_warp,
     choose_bytes,
     from_lane,
     from_lane_before,
     from_partner,
+    half_bits,
+    packed_arithmetic,
+    pair,
     signed_word,
 )
 from seqloom.core.kernels.unroll import specialise
@@ -80,10 +94,13 @@ SHARED_BYTES = 48 << 10
 """Shared memory that every block may have."""
 _WARPS = 1 if SIMULATED else 4
 OVERFLOW = -1
+_TOO_MUCH = 255
+"""A score that overflows, with the bias."""
 _NO_SSV = 127
 """Sum of costs from which HMMER doesn't try SSV."""
+QUAD = 4
+"""Slots whose scores a lane reads at a time."""
 add = SINGLE.functions["add"]
-add_maximum_zero, maximum = PACKED.functions["add_maximum_zero"], PACKED.functions["maximum"]
 
 
 def registers(count):  # pragma: no cover - names for the templates
@@ -94,27 +111,45 @@ def unrolled(count):  # pragma: no cover
     """Place holder; see ``core/kernels/unroll.py``."""
 
 
-# ---- cells: two or four numbers of a register; ``scores`` is what ``Form.scores`` says
+# ---- numbers of a register, two or four; ``scores`` is what ``Form.words`` says
 
 
 @cuda.jit(device=True)
-def msv_of_pairs(before, begin, scores, bias):
-    return add_maximum_zero(maximum(before, begin), scores, int32(0))
+def cell_of_pairs(before, scores, bias):
+    return add_half_or_zero(before, scores)
 
 
 @cuda.jit(device=True)
-def ssv_of_pairs(before, begin, scores, bias):
-    return add_maximum_zero(before, scores, int32(0))
+def halves_of(numbers):
+    """Two whole numbers below 1,024, beside each other, as halves of floating point."""
+    # With these bits above them they are the halves of 1,024 more.
+    return add_half_or_zero(int32(numbers | int32(_BITS_1024)), int32(_LESS_1024))
 
 
 @cuda.jit(device=True)
-def msv_of_bytes(before, begin, scores, bias):
-    return subtract4(add(maximum4(before, begin), bias), scores)
+def numbers_of(halves):
+    """Two whole numbers below 1,024 of their halves: ``halves_of`` the other way round."""
+    return int32(add_half_or_zero(halves, int32(_BITS_1024)) & int32(_BELOW_1024))
 
 
 @cuda.jit(device=True)
-def ssv_of_bytes(before, begin, scores, bias):
+def less_of_pairs(halves, off):
+    return add_half_or_zero(halves, int32(off ^ int32(_SIGNS)))
+
+
+@cuda.jit(device=True)
+def cell_of_bytes(before, scores, bias):
     return subtract4(add(before, bias), scores)
+
+
+@cuda.jit(device=True)
+def largest_of_bytes(a, b, c):
+    return maximum4(maximum4(a, b), c)
+
+
+@cuda.jit(device=True)
+def same(word):
+    return word
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +158,10 @@ class Form:
 
     Attributes:
         numbers: how many.
-        cell, larger: of the device: a cell of the numbers a diagonal step before, and the larger ones of two registers.
+        functions: of the device, by the name that the kernel template uses: ``cell`` of the numbers a diagonal step
+            before, ``less``, all numbers less others, at least 0, and ``whole`` and ``packed``, which make whole
+            numbers of a register's and the other way round. ``larger`` and ``largest``, the larger ones of two and of
+            three registers, are those of an ``Arithmetic`` where there are none.
         costs: whether scores are costs and bias, to be taken off with the bias given back.
         lost: the score with which nothing is kept.
         moved, spread, swapped: selectors of ``choose_bytes``: one number on, from the register of the lane before; the
@@ -133,13 +171,17 @@ class Form:
 
     name: str
     numbers: int
-    cell: Any
-    larger: Any
+    functions: dict[str, Any]
     costs: bool
     lost: int
     moved: dict[int, int]
     spread: int
     swapped: dict[int, tuple[int, ...]]
+
+    def functions_by(self, arithmetic: Arithmetic) -> dict[str, Any]:
+        """All functions of the kernel template."""
+        made = arithmetic.functions
+        return {"larger": made["maximum"], "largest": made["maximum3"]} | self.functions
 
     def constants(self, sharing: int) -> dict[str, Any]:
         """Constants of the kernel template where so many sequences share a register."""
@@ -147,37 +189,41 @@ class Form:
         bits = [((1 << 8 * size) - 1) << 8 * size * n for n in range(sharing)]
         return {"SHARING": sharing, "MASK": (1 << 32 // self.numbers) - 1, "MOVED": self.moved[sharing],
                 "SPREAD": self.spread, "SWAPPED": self.swapped[sharing], "SWAPS": len(self.swapped[sharing]),
-                "PART": 8 * size, "OTHERS": tuple(signed_word(~part) for part in bits),
+                "PART": 8 * size, "PARTS": tuple(signed_word(part) for part in bits),
+                "OTHERS": tuple(signed_word(~part) for part in bits),
                 # Bytes of the sequences up to one from the one register, all others from the other.
                 "JOINED": tuple(sum((byte + 4 * (byte >= size * (n + 1))) << 4 * byte for byte in range(4))
-                                for n in range(sharing - 1)),
-                "CARRIES": sharing > 1 and self.costs}
+                                for n in range(sharing - 1))}
 
     def words(self, profile: ByteProfile, sequences: int, rows: int) -> NDArray[np.int32]:
-        """i4[H · CODES · L], flat: the numbers of each slot for each residue in each lane of a group; where several
-        sequences share a lane, the same numbers in the place of each."""
+        """The numbers of each slot for each residue in each lane of a group, four slots beside each other: word
+        ((slot div 4 · CODES + residue) · L + lane) · 4 + slot mod 4 is a register of them. Where several sequences
+        share a lane, the same numbers are in the place of each. Behind them, i4[CODES]: what residues gain at most."""
         codes, length = profile.cost.shape
-        width = number_count(self.numbers, sequences)
+        width, quads = number_count(self.numbers, sequences), -(-rows // QUAD)
         cost = profile.cost.astype(np.int16)
-        scores = cost if self.costs else np.int16(profile.bias) - cost
+        scores = np.int16(profile.bias) - cost
         kept = np.full((CODES, width * rows), self.lost, np.int16)
-        kept[:codes, :length] = scores
-        striped = np.tile(kept.reshape(CODES, width, rows).transpose(2, 0, 1), max(1, sequences // LANES))
-        return np.ascontiguousarray(striped).astype(np.int16 if self.numbers == 2 else np.uint8).reshape(-1).view(
-            np.int32)
+        kept[:codes, :length] = cost if self.costs else scores
+        # A slot's numbers stand in the order of the lanes.
+        striped = np.full((quads * QUAD, CODES, width), self.lost, np.int16)
+        striped[:rows] = kept.reshape(CODES, width, rows).transpose(2, 0, 1)
+        shared = np.tile(striped, max(1, sequences // LANES)).astype(np.float16 if self.numbers == 2 else np.uint8)
+        words = shared.reshape(-1).view(np.int32).reshape(quads, QUAD, CODES, -1)
+        gains = np.zeros(CODES, np.int32)
+        gains[:codes] = scores.max(axis=1)
+        return np.concatenate([words.transpose(0, 2, 3, 1).reshape(-1), gains])
 
 
-_PAIRS: dict[str, Any] = {"larger": maximum, "costs": False, "lost": -32768, "moved": {1: 0x5432, 2: 0},
-                          "spread": 0x1010, "swapped": {1: (0x1032,), 2: ()}}
-_BYTES: dict[str, Any] = {"larger": maximum4, "costs": True, "lost": 255, "moved": {1: 0x6543, 2: 0x6040, 4: 0},
-                          "spread": 0, "swapped": {1: (0x1032, 0x2301), 2: (0x2301,), 4: ()}}
+_BITS_1024, _LESS_1024, _BELOW_1024, _SIGNS = pair(half_bits(1024)), pair(half_bits(-1024)), pair(1023), pair(1 << 15)
 FORMS = {
-    ("msv", 2): Form("msv of pairs", 2, msv_of_pairs, **_PAIRS),
-    ("ssv", 2): Form("ssv of pairs", 2, ssv_of_pairs, **_PAIRS),
-    ("msv", 4): Form("msv of bytes", 4, msv_of_bytes, **_BYTES),
-    ("ssv", 4): Form("ssv of bytes", 4, ssv_of_bytes, **_BYTES),
+    2: Form("pairs", 2, {"cell": cell_of_pairs, "less": less_of_pairs, "whole": numbers_of, "packed": halves_of},
+            False, -EXACT_HALVES, {1: 0x5432, 2: 0}, 0x1010, {1: (0x1032,), 2: ()}),
+    4: Form("bytes", 4, {"cell": cell_of_bytes, "less": subtract4, "whole": same, "packed": same, "larger": maximum4,
+                         "largest": largest_of_bytes},
+            True, 255, {1: 0x6543, 2: 0x6040, 4: 0}, 0, {1: (0x1032, 0x2301), 2: (0x2301,), 4: ()}),
 }
-"""By model and numbers in a register."""
+"""By numbers in a register."""
 
 
 class Layout(NamedTuple):
@@ -255,9 +301,7 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
     member = registers(SHARING)
     residue = registers(SHARING)
     coming = registers(SHARING)
-    begin_cost = registers(SHARING)
     begin = registers(SHARING)
-    j = registers(SHARING)
     if HELD:
         state = registers(ROWS)
     else:
@@ -279,22 +323,30 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
                 state[uint64(base + int32(h) * int32(32))] = int32(0)
         last = int32(0)
         best = int32(0)
+        bounds = int32(0)
         any_sequence = False
         for n in unrolled(SHARING):
             place[n] = int64(starts[column + int32(n)])
             length[n] = int32(lengths[column + int32(n)])
             member[n] = int32(firsts[column + int32(n)])
-            begin_cost[n] = int32(costs[member[n]] + entry)
-            j[n] = first_j(begin_cost[n], bias, end)
-            begin[n] = begin_of(j[n], begin_cost[n])
+            begin[n] = int32(0)
+            bound = int32(int32(_TOO_MUCH - 1) - bias)
+            if MULTIHIT:
+                cost = int32(costs[member[n]] + entry)
+                begin[n] = int32(max(int32(BYTE_BASE) - cost, int32(0)))
+                bound = bound_of(cost, begin[n], bias, end)
+            bounds = int32(bounds | int32(choose_bytes(bound, bound, int32(SPREAD)) & int32(PARTS[n])))
             coming[n] = int32(PADDING)
             if length[n] > int32(0):
                 coming[n] = int32(residues[uint64(place[n])])
                 any_sequence = True
+        limits = packed(bounds)
         height = int32(0)
         if any_of_warp(any_sequence):  # the last block has columns without any sequence
             height = int32(heights[block])
-        for row in range(height):
+        row = int32(0)
+        while row < height:
+            row = int32(row + int32(1))
             ends = False
             for n in unrolled(SHARING):
                 residue[n] = coming[n]
@@ -302,103 +354,170 @@ def score_columns(residues, starts, stride, lengths, heights, firsts, costs, sco
                 # What comes next is asked for before it is needed.
                 place[n] = int64(place[n] + int64(stride))
                 coming[n] = int32(PADDING)
-                if int32(row) + int32(1) < length[n]:
+                if row < length[n]:
                     coming[n] = int32(residues[uint64(place[n])])
+            if HELD:
+                last = state[ROWS - 1]
             before = int32(0)
             if GROUP > 1:
                 before = from_lane_before(last)
                 if own == int32(0):
                     before = int32(0)
             before = choose_bytes(before, last, int32(MOVED))
-            begins = choose_bytes(begin[0], begin[0], int32(SPREAD))
-            for n in unrolled(SHARING - 1):
-                begins = choose_bytes(begins, choose_bytes(begin[n + 1], begin[n + 1], int32(SPREAD)), int32(JOINED[n]))
-            of_slot = uint64(residue[0] * int32(GROUP) + own)
+            of_slot = int32(int32(residue[0] * int32(GROUP) + own) * int32(QUAD))
             if SHARING > 1:
-                of_slot = uint64(lane)
+                of_slot = int32(lane * int32(QUAD))
             if HELD:
-                for h in unrolled(ROWS):
-                    word = scores[uint64(of_slot + uint64(h * CODES * GROUP))]
+                words = place_in(scores, of_slot)
+                # From the last slot to the first, so that each is read before its new value comes there.
+                for k in unrolled(ROWS):
+                    if k == 0 or (ROWS - k) % QUAD == 0:
+                        four = four_behind(words, int64((ROWS - 1 - k) // QUAD * QUAD * CODES * GROUP))
+                    word = int32(four[(ROWS - 1 - k) % QUAD])
                     if SHARING > 1:
                         of_code = word
                         word = from_lane(of_code, residue[0])
                         for n in unrolled(SHARING - 1):
                             word = choose_bytes(word, from_lane(of_code, residue[n + 1]), int32(JOINED[n]))
-                    new = cell(before, begins, word, many_bias)
-                    best = larger(best, new)
-                    before = state[h]
-                    state[h] = new
-                last = state[ROWS - 1]
+                    if k < ROWS - 1:
+                        state[ROWS - 1 - k] = cell(state[ROWS - 2 - k], word, many_bias)
+                    else:
+                        state[0] = cell(before, word, many_bias)
+                    if k % 2 == 1:
+                        best = largest(best, state[ROWS - 1 - k], state[ROWS - k])
+                if ROWS % 2 == 1:
+                    best = larger(best, state[0])
             else:
                 at = uint64(base)
-                for _ in range(rows):
-                    new = cell(before, begins, scores[of_slot], many_bias)
+                for h in range(rows):
+                    quad = int32(int32(h) >> int32(2))
+                    word = scores[uint64(of_slot + quad * int32(QUAD * CODES * GROUP) + int32(int32(h) & int32(3)))]
+                    new = cell(before, word, many_bias)
                     best = larger(best, new)
                     before = state[at]
                     state[at] = new
                     last = new
                     at = uint64(at + uint64(32))
-                    of_slot = uint64(of_slot + uint64(CODES * GROUP))
-            reached = int32(0)
-            if MULTIHIT or CARRIES or any_of_warp(ends):
+            # A sequence ends, or a score rises to where it matters.
+            if any_of_warp(ends or larger(best, limits) != limits):
                 # The largest number of each sequence, wherever its numbers are.
                 reached = best
                 for bit in unrolled(BITS):
                     reached = larger(reached, from_partner(reached, int32(1 << bit)))
                 for k in unrolled(SWAPS):
                     reached = larger(reached, choose_bytes(reached, reached, int32(SWAPPED[k])))
-            for n in unrolled(SHARING):
-                top = int32(int32(reached >> int32(n * PART)) & int32(MASK))
-                if MULTIHIT:
-                    j[n] = int32(max(j[n], top - end))
-                    begin[n] = begin_of(j[n], begin_cost[n])
-                if CARRIES and top + bias >= int32(255):
-                    begin[n] = int32(0)
-                    for h in unrolled(ROWS):
-                        state[h] = int32(state[h] & int32(OTHERS[n]))
-                    last = state[ROWS - 1]
-                if residue[n] == int32(END):
-                    if own == int32(0):
+                reached = whole(reached)
+                bounds = whole(limits)
+                off = int32(0)
+                for n in unrolled(SHARING):
+                    top = int32(int32(reached >> int32(n * PART)) & int32(MASK))
+                    bound = int32(int32(bounds >> int32(n * PART)) & int32(MASK))
+                    if residue[n] == int32(END):
                         if MULTIHIT:
-                            results[member[n]] = int32(OVERFLOW) if top + bias >= int32(255) else j[n]
+                            cost = int32(costs[member[n]] + entry)
+                            if own == int32(0):
+                                j = int32(OVERFLOW)
+                                if begin[n] + top + bias < int32(_TOO_MUCH):
+                                    gained = top
+                                    if top == int32(0) and untried(cost, bias, end):
+                                        gained = most_gained(residues, place[n] - int64(stride), stride, row,
+                                                             scores, rows, GROUP)
+                                    j = int32(max(first_j(cost, bias, end), begin[n] + gained - end))
+                                results[member[n]] = j
+                            member[n] = int32(member[n] + int32(1))
+                            cost = int32(costs[member[n]] + entry)
+                            begin[n] = int32(max(int32(BYTE_BASE) - cost, int32(0)))
+                            bound = bound_of(cost, begin[n], bias, end)
                         else:
-                            results[member[n]] = int32(min(top, int32(255) - bias))
-                    member[n] = int32(member[n] + int32(1))
-                    best = int32(best & int32(OTHERS[n]))
-                    if MULTIHIT:
-                        begin_cost[n] = int32(costs[member[n]] + entry)
-                        j[n] = first_j(begin_cost[n], bias, end)
-                        begin[n] = begin_of(j[n], begin_cost[n])
+                            if own == int32(0):
+                                results[member[n]] = int32(min(begin[n] + top, int32(255) - bias))
+                            member[n] = int32(member[n] + int32(1))
+                            begin[n] = int32(0)
+                        best = int32(best & int32(OTHERS[n]))
+                    elif top > bound:
+                        fall = top
+                        if MULTIHIT and begin[n] + top + bias < int32(_TOO_MUCH):
+                            # J rises, and what entering the model is worth with it: others are worth less beside it.
+                            cost = int32(costs[member[n]] + entry)
+                            fall = int32(top - cost - end)
+                            begin[n] = int32(begin[n] + fall)
+                            bound = bound_of(cost, begin[n], bias, end)
+                        else:
+                            begin[n] = int32(_TOO_MUCH)  # which stays so to its end
+                        off = int32(off | int32(choose_bytes(fall, fall, int32(SPREAD)) & int32(PARTS[n])))
+                    bounds = int32(int32(bounds & int32(OTHERS[n]))
+                                   | int32(choose_bytes(bound, bound, int32(SPREAD)) & int32(PARTS[n])))
+                limits = packed(bounds)
+                if off != int32(0):
+                    off = packed(off)
+                    best = less(best, off)
+                    if HELD:
+                        for h in unrolled(ROWS):
+                            state[h] = less(state[h], off)
+                    else:
+                        last = less(last, off)
+                        at = uint64(base)
+                        for _ in range(rows):
+                            state[at] = less(state[at], off)
+                            at = uint64(at + uint64(32))
 
 
 @cuda.jit(device=True)
-def first_j(begin_cost, bias, end):
+def untried(cost, bias, end):
+    """Whether HMMER doesn't try SSV, with what entering the model costs."""
+    return cost + end + bias >= int32(_NO_SSV)
+
+
+@cuda.jit(device=True)
+def first_j(cost, bias, end):
     """Value of J before the first residue, as ``msv_reference.first_j``."""
-    j = int32(max(int32(BYTE_BASE) - begin_cost - end, int32(0)))
-    if begin_cost + end + bias >= int32(_NO_SSV):
+    j = int32(max(int32(BYTE_BASE) - cost - end, int32(0)))
+    if untried(cost, bias, end):
         j = int32(0)
     return j
 
 
 @cuda.jit(device=True)
-def begin_of(j, begin_cost):
-    """What entering the model is worth."""
-    return int32(max(int32(max(int32(BYTE_BASE), j)) - begin_cost, int32(0)))
+def bound_of(cost, begin, bias, end):
+    """The highest score with which J makes entering the model worth no more, and with which nothing overflows."""
+    return int32(min(int32(cost + end), int32(int32(_TOO_MUCH - 1) - bias - begin)))
+
+
+@cuda.jit(device=True)
+def most_gained(residues, place, stride, row, scores, rows, group):
+    """What a residue of a sequence gains at most, where none gains anything.
+
+    Args:
+        place: of the end mark behind the sequence; so many rows of the column are up to it.
+        group: L, which with ``rows`` tells where the gains are in ``scores``.
+    """
+    gains = int32(int32(int32(rows + int32(3)) >> int32(2)) * int32(group) * int32(QUAD * CODES))
+    most = int32(-_TOO_MUCH)
+    at = int64(place)
+    left = int32(row)
+    while left > int32(1):
+        at = int64(at - int64(stride))
+        code = int32(residues[uint64(at)])
+        if code == int32(END):
+            break
+        most = int32(max(most, int32(scores[uint64(gains + code)])))
+        left = int32(left - int32(1))
+    return most
 
 
 @cache
-def template_of(model: str, numbers: int, sequences: int, rows: int, held: bool) -> Any:
+def template_of(model: str, numbers: int, sequences: int, rows: int, held: bool, arithmetic: Arithmetic) -> Any:
     """The kernel's function for a form and a layout; ``rows`` count where states are held in registers."""
-    form, group, sharing = FORMS[model, numbers], max(1, LANES // sequences), max(1, sequences // LANES)
-    return specialise(score_columns, {"cell": form.cell, "larger": form.larger}, form.name, GROUP=group,
+    form, group, sharing = FORMS[numbers], max(1, LANES // sequences), max(1, sequences // LANES)
+    return specialise(score_columns, form.functions_by(arithmetic), f"{form.name}, {arithmetic.name}", GROUP=group,
                       SEQUENCES=sequences, ROWS=rows, HELD=held, MULTIHIT=model == "msv", WIDTH=warp_blocks.WIDTH,
-                      BITS=group.bit_length() - 1, CODES=CODES, END=END, PADDING=PADDING, OVERFLOW=OVERFLOW,
+                      BITS=group.bit_length() - 1, QUAD=QUAD, CODES=CODES, END=END, PADDING=PADDING, OVERFLOW=OVERFLOW,
                       **form.constants(sharing))
 
 
 @cache
-def _kernel(model: str, numbers: int, sequences: int, rows: int, held: bool) -> Any:
-    return kept_kernel()(template_of(model, numbers, sequences, rows, held))
+def _kernel(model: str, numbers: int, sequences: int, rows: int, held: bool, arithmetic: Arithmetic) -> Any:
+    return kept_kernel()(template_of(model, numbers, sequences, rows, held, arithmetic))
 
 
 @cache
@@ -426,7 +545,7 @@ class SentColumns:
     @staticmethod
     def nbytes(columns: Columns) -> int:
         """Device memory of columns, with the largest model's table."""
-        return columns.nbytes + 6 * len(columns.members) + CODES * SHARED_BYTES
+        return columns.nbytes + 6 * len(columns.members) + CODES * (SHARED_BYTES + 4)
 
     def sent_model(self, profile: ByteProfile, form: Form, layout: Layout) -> Any:
         return cuda.to_device(form.words(profile, layout.sequences, layout.rows))
@@ -440,7 +559,8 @@ class SentColumns:
         if not layout.held:
             bytes_of_warp = 4 * LANES * layout.rows
             warps = min(_WARPS, SHARED_BYTES // bytes_of_warp)
-        made = _kernel(model, numbers, layout.sequences, layout.rows if layout.held else 0, layout.held)
+        made = _kernel(model, numbers, layout.sequences, layout.rows if layout.held else 0, layout.held,
+                       packed_arithmetic())
         where = max(1, min(warps_of_device(), works) // warps), warps * LANES, 0, warps * bytes_of_warp
         with launching:
             launch(made, where, (
@@ -457,7 +577,7 @@ class SentColumns:
         """
         found = np.empty(len(self._columns.members), np.int16)
         if len(found):
-            self.begin(profile, model, numbers, layout, self.sent_model(profile, FORMS[model, numbers], layout))
+            self.begin(profile, model, numbers, layout, self.sent_model(profile, FORMS[numbers], layout))
             found[self._columns.members] = self._results.copy_to_host()
         return found
 
@@ -465,4 +585,4 @@ class SentColumns:
 def takes(profile: ByteProfile) -> bool:
     """Whether kernels take a model: it isn't too long for shared memory, and entering it can't leave eight bits before
     any score has overflowed, which takes a bias that no alphabet here gives."""
-    return profile.cost.shape[1] <= longest_model(2) and profile.bias + BYTE_BASE <= 255
+    return profile.cost.shape[1] <= longest_model(2) and profile.bias + BYTE_BASE < _TOO_MUCH

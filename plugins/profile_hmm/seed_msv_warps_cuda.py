@@ -16,7 +16,7 @@ from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.distinct import ranked
 from seqloom.core.errors import OptionError
-from seqloom.core.kernels.packed16 import PACKED, packed_arithmetic
+from seqloom.core.kernels.packed16 import has_packed_maxima
 from seqloom.core.options import option
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
@@ -51,7 +51,7 @@ class WarpOptions:
     """Options of ``ssv-warps``."""
 
     numbers: int = option(2, "states in a register: 2 of sixteen bits, or 4 of eight as in the paper; 4 on devices "
-                             "below compute capability 9.0", minimum=2, maximum=4)
+                             "below compute capability 8.0", minimum=2, maximum=4)
     sequences: int = option(MOST_SEQUENCES, "sequences that a warp takes side by side, at most: 1, 2, 4, 8, 16, 32, 64 "
                                             "or 128, the last with numbers=4 only", minimum=1, maximum=WIDEST)
     rows: int = option(MOST_ROWS, "registers of a lane for states, at most", minimum=2, maximum=200)
@@ -117,7 +117,7 @@ class MsvWarps(MsvFilterCpu):
     def _found(self, context: Context, profile: SearchProfile, model: str, sent: SentColumns) -> NDArray[np.int16]:
         """What kernels of MSV or SSV ("msv" or "ssv") say of each target."""
         options = self.options
-        in_register = options.numbers if packed_arithmetic() is PACKED else 4
+        in_register = options.numbers if has_packed_maxima() else 4
         layout = quickest_layout(model, profile.length, in_register, options.rows, options.sequences)
         return sent.scores(profile.bytes, model, in_register, layout)
 

@@ -386,6 +386,117 @@ def check_ssv() -> None:
         assert_same_records(SsvFilter().run(context, None), SsvWarps(WarpOptions()).run(context, None))
 
 
+def rises(profile: ByteProfile, target: np.ndarray) -> int:
+    """How often what entering the model is worth rises in a target, or 100 where a score overflows."""
+    cost = int(length_costs(np.array([len(target)]))[0][0]) + profile.entry
+    j, begin, times = 0, max(BYTE_BASE - cost, 0), 0
+    cells = np.zeros(profile.cost.shape[1] + 1, np.int64)
+    for code in target:
+        cells[1:] = np.maximum(np.maximum(cells[:-1], begin) + profile.bias - profile.cost[code], 0)
+        if cells.max() + profile.bias >= 255:
+            return 100
+        j = max(j, int(cells.max()) - profile.end)
+        worth = max(max(BYTE_BASE, j) - cost, 0)
+        times, begin = times + (worth > begin), worth
+    return times
+
+
+def rising_case(seed: int, length: int, bias: int, entry: int, end: int, count: int, longest: int
+                ) -> tuple[ByteProfile, list[np.ndarray]]:
+    """A model without a pattern, and targets of pieces of what it likes best and of residues that gain nothing."""
+    generator = np.random.default_rng(seed)
+    cost = generator.integers(bias // 2, bias + 40, (28, length)).astype(np.uint8)
+    cost[20:] = np.maximum(cost[20:], bias + int(generator.integers(0, 2)))
+    gain = int(generator.integers(3, 1 + min(bias, 20)))
+    cost[generator.integers(0, 20, length), np.arange(length)] = bias - gain
+    best, targets = cost.argmin(axis=0).astype(np.uint8), []
+    enough = 1 + (entry + end + 3) // gain  # residues with which entering the model is worth more
+    for n in range(count):
+        parts = [generator.integers(20, 28, 1 + n % 9).astype(np.uint8)] * (n % 5 == 0)
+        while n % 5 and sum(map(len, parts)) < 1 + n % longest:
+            size = max(1, enough + int(generator.integers(-2, 3)))
+            first = int(generator.integers(max(1, length - size)))
+            between = generator.integers(0, 28, int(generator.integers(3))).astype(np.uint8)
+            parts += [best[first : first + size], between]
+        targets.append(np.concatenate(parts)[: longest + 2])
+    return ByteProfile(cost, bias, entry, end), targets
+
+
+def check_rises() -> None:
+    """Scores that rise to where entering the model is worth more, again and again, beside others that overflow and
+    those of residues that gain nothing: by every number of sequences a warp, with states in shared memory as well."""
+    seen = np.zeros(3, np.int64)  # targets in which it rises once, more often, and that overflow
+
+    def same_case(seed: int, numbers: int, most: int, rows: int, held: bool, model: str, bias: int, entry: int,
+                  end: int, short: int) -> None:
+        sequences = min(most, 32 * numbers) if held else 1
+        length = short or 32 * numbers // sequences * rows - seed % 2
+        if SIMULATED:
+            warp_blocks.WIDTH = max(32, sequences)
+        count, longest = (warp_blocks.WIDTH + 40, 22) if SIMULATED else (3000, 150)
+        profile, targets = rising_case(seed, length, bias, entry, end, count, longest)
+        same_by_warps(profile, targets, model, numbers, rows if held else 2, sequences, 1 + seed % 2, seed % 3 > 0)
+        if model == "msv":
+            times = np.array([rises(profile, target) for target in targets[:200]])
+            seen[:] += (times == 1).sum(), ((times > 1) & (times < 100)).sum(), (times == 100).sum()
+
+    seed = 0
+    for _ in range(1 if SIMULATED else 20):
+        for numbers in (2, 4):
+            for most in (1, 2, 4, 8, 16, 32, 32 * numbers, 1, 1):
+                few = np.random.default_rng(seed)
+                bias, entry, end, short = (int(few.choice(some)) for some in (
+                    [6, 9, 20, 40, 64], [0, 5, 25, 40, 70, 100, 189, 200], [0, 3, 20], [0, 0, 0, 1, 2]))
+                rows = int(few.integers(2, 6 if SIMULATED else 48))
+                for model in ("msv", "ssv") if seed % 3 == 0 else ("msv",):
+                    same_case(seed, numbers, most, max(3, rows) if seed % 9 > 6 else rows, seed % 9 < 7, model, bias,
+                              entry, end, short if seed % 9 < 7 else 0)
+                seed += 1
+    assert seen.min() > 30, seen
+    # Residues that gain nothing in targets with which HMMER doesn't try SSV: J may stay below its usual first value.
+    losing = np.full((28, 5), 40, np.uint8)
+    losing[4:8], losing[8:12], losing[12:] = 11, 10, np.arange(10, 26, dtype=np.uint8)[:, None]
+    targets = [np.full(1 + n % 3, n % 28, np.uint8) for n in range(90)]
+    targets += [np.array([n % 28, n % 25], np.uint8) for n in range(60)]
+    # Entering the model is dear: what overflows does so before J makes it worth more, and bytes carry nothing.
+    costs = np.full((28, 16), 32, np.uint8)
+    costs[4] = 63
+    beside = [np.full(1 + n % 11, 3 + n // 11 % 2, np.uint8) for n in range(140)]  # one of each in a lane
+    for numbers, most in ((2, 16), (4, 16), (4, 64), (4, 128)):
+        if SIMULATED:
+            warp_blocks.WIDTH = max(32, most)
+        for model in ("msv", "ssv"):
+            same_by_warps(ByteProfile(costs, 64, 200, 0), beside, model, numbers, 16, most, 1)
+    if SIMULATED:
+        warp_blocks.WIDTH = 32  # the same for all kernels of so many sequences, which are kept
+    for entry in (100, 110, 120, 150, 186, 200):
+        for numbers, most in ((2, 32), (4, 1)):
+            same_by_warps(ByteProfile(losing, 10, entry, 3), targets, "msv", numbers, 5, most, 1)
+        same_by_warps(ByteProfile(np.tile(losing, 40), 10, entry, 3), targets, "msv", 2, 2, 1, 1)
+
+
+def pair_halves(first, second, halves, back, less):  # type: ignore[no-untyped-def]
+    """Kernel: pairs of whole numbers as halves, and these less others."""
+    n = cuda.grid(1)
+    if n < len(first):
+        halves[n] = msv_warps_cuda.halves_of(first[n])
+        back[n] = msv_warps_cuda.numbers_of(halves[n])
+        less[n] = msv_warps_cuda.numbers_of(msv_warps_cuda.less_of_pairs(halves[n],
+                                                                         msv_warps_cuda.halves_of(second[n])))
+
+
+def check_halves() -> None:
+    """Whole numbers below 1,024 are halves and whole again, and halves less others are 0 at least."""
+    few = np.random.default_rng(1)
+    first = np.concatenate([np.arange(1024), few.permutation(1024)]).astype(np.int16).reshape(2, -1).T.copy()
+    second = np.where(few.integers(0, 3, first.shape) > 0, few.integers(0, 1024, first.shape), first).astype(np.int16)
+    sent = [cuda.to_device(part.view(np.int32).reshape(-1)) for part in (first, second, *(0 * first,) * 3)]
+    kept_kernel()(pair_halves)[32, 32](*sent)
+    halves, back, less = (part.copy_to_host().view(np.uint16).reshape(-1, 2) for part in sent[2:])
+    assert np.array_equal(halves, first.astype(np.float16).view(np.uint16))
+    assert np.array_equal(back, first) and np.array_equal(less, np.maximum(first - second, 0))
+
+
 def check_columns() -> None:
     """The stage gives the CPU's pairs with every setting, at thresholds that few pass, most and all."""
     choices: list[dict[str, Any]] = [
@@ -433,7 +544,8 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 CHECKS = {"pairs": check_pairs, "filters": check_filters, "cutoffs": check_cutoffs, "pipeline": check_pipeline,
           "budget": check_budget, "bytes": check_bytes, "warps": check_warps, "layouts": check_layouts,
-          "columns": check_columns, "parts": check_parts, "ssv": check_ssv, "shared-lanes": check_shared_lanes}
+          "columns": check_columns, "parts": check_parts, "ssv": check_ssv, "shared-lanes": check_shared_lanes,
+          "rises": check_rises, "halves": check_halves}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -9,7 +9,7 @@ from tests.simulator import simulated
 
 
 @pytest.mark.parametrize("check", ["pairs", "filters", "cutoffs", "pipeline", "parts", "budget", "bytes", "warps",
-                                   "layouts", "columns", "ssv", "shared-lanes"])
+                                   "layouts", "columns", "ssv", "shared-lanes", "rises", "halves"])
 def test_in_the_simulator(check: str) -> None:
     done = simulated("-m", "tests.plugins.profile_hmm.on_cuda", check)
     assert done.returncode == 0 and done.stdout.strip() == f"{check} passed", done.stderr[-2000:]
