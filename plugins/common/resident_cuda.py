@@ -46,7 +46,7 @@ VOLUME_RESIDUES = 256_000_000
 _WHOLE, PARTS_HELD = 4, 2
 """Volumes of which so many find room stay whole. Of others a stage has so many parts on a device at a time, one at work
 and the next one."""
-_TURNS, _SHARES = {True: 1, False: 2}, {True: 0.45, False: 0.22}
+_TURNS, _SHARES = {True: 1, False: 2}, {True: 0.6, False: 0.15}
 """Stages whose volumes come part by part, of those that fill a device and of those that don't: how many have it at a
 time, and the share of the budget that parts and all that is needed beside them take of each, so that all find room."""
 _OF_BUDGET, _SLACK = 0.9, 1.1

@@ -7,8 +7,8 @@ a step, and waits for no other thread: what a group's lanes tell each other goes
 the W numbers that the group's registers hold side by side, H registers a lane: node k is number (k − 1) div H of slot
 (k − 1) mod H, so that the state a diagonal step before is in the slot before, and only at slot 0 one number on. The
 loop over slots is written out, which keeps states in registers. S is the largest for which H suffices (equations 4 to
-6), but 1 for SSV of models so long that several sequences a warp gain nothing (section 3.4.2); models that are too long
-for one group of all lanes have their states in shared memory.
+6); the paper takes one sequence a warp for SSV of longer models (section 3.4.2), which gains nothing here. Models that
+are too long for one group of all lanes have their states in shared memory.
 
 More than 32 sequences share lanes, each with its part of every register (S = 64, and 128 with four numbers in one).
 A lane goes down two or four columns, no number moves on from one sequence to another, and what a slot adds is put
@@ -84,12 +84,9 @@ WIDEST = 128
 MOST_ROWS = 48
 """Registers of states a lane, at most, unless others are asked for; with what else a lane needs it is half of what it
 may have, so that warps enough are there to wait for memory."""
-ONE_FROM = {"ssv": 700}
-"""Nodes of a model from which on a warp takes one sequence: m_max of section 3.4.2. On an H200 with two states in a
-register SSV of 368, 735 and 1,440 nodes went at 4,573, 5,361 and 6,376 · 10⁹ cells a second with several, at 3,484,
-5,597 and 7,016 with one. MSV of 1,440 nodes went at 6,041 and 5,337, and behind 1,536 equation 5 leaves one anyway."""
-WARPS_PER_SM = 32
-"""Warps that a multiprocessor is given a block of sequences for."""
+WARPS_PER_SM = 24
+"""Warps that a multiprocessor is given a block of sequences for: it has room for so many, of some 80 registers each. With
+32 a second turn is for few of them: MSV of 2,405 nodes went at 9,781 · 10⁹ cells a second in place of 12,119."""
 SHARED_BYTES = 48 << 10
 """Shared memory that every block may have."""
 _WARPS = 1 if SIMULATED else 4
@@ -263,13 +260,6 @@ def layout_of(length: int, numbers: int, most_rows: int = MOST_ROWS, most_sequen
         sequences //= 2
     rows = max(2, -(-length // number_count(numbers, sequences)))
     return Layout(sequences, rows, rows <= max(2, most_rows))
-
-
-def quickest_layout(model: str, length: int, numbers: int, most_rows: int = MOST_ROWS,
-                    most_sequences: int = MOST_SEQUENCES) -> Layout:
-    """``layout_of`` for MSV or SSV ("msv" or "ssv"), with one sequence a warp where that is quicker (section 3.4.2)."""
-    one = numbers == 2 and model in ONE_FROM and length >= ONE_FROM[model]
-    return layout_of(length, numbers, most_rows, 1 if one else most_sequences)
 
 
 def longest_model(numbers: int) -> int:

@@ -48,7 +48,7 @@ class GroupSize(NamedTuple):
 
 def group_size(by_parts: bool) -> GroupSize:
     """Of groups where volumes come part by part, or are on the device whole."""
-    return GroupSize(1 << 14, 1 << 18) if by_parts else GroupSize(1 << 16, 1 << 20)
+    return GroupSize(1 << 14, 1 << 16) if by_parts else GroupSize(1 << 16, 1 << 20)
 
 
 class Work(NamedTuple):

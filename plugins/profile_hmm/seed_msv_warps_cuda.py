@@ -33,7 +33,7 @@ from .msv_warps_cuda import (
     SHARED_BYTES,
     WIDEST,
     SentColumns,
-    quickest_layout,
+    layout_of,
     takes,
     warps_of_device,
 )
@@ -118,7 +118,7 @@ class MsvWarps(MsvFilterCpu):
         """What kernels of MSV or SSV ("msv" or "ssv") say of each target."""
         options = self.options
         in_register = options.numbers if has_packed_maxima() else 4
-        layout = quickest_layout(model, profile.length, in_register, options.rows, options.sequences)
+        layout = layout_of(profile.length, in_register, options.rows, options.sequences)
         return sent.scores(profile.bytes, model, in_register, layout)
 
     def _of_device(self, context: Context, query: int, profile: SearchProfile, targets: _Laid,

@@ -26,8 +26,8 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.chosen_cuda import chosen_volumes, footprint_of_chosen, needed_targets
 from seqloom.plugins.common.culling_cpu import PAIR
 from seqloom.plugins.common.grouping import group_parts
-from seqloom.plugins.common.resident_cuda import Volume, devices_for, on_devices
-from seqloom.plugins.common.resident_index_cuda import OnDevices
+from seqloom.plugins.common.resident_cuda import Volume, devices_for, in_parts, on_devices
+from seqloom.plugins.common.resident_index_cuda import OnDevices, shape_in_parts
 from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
 from seqloom.plugins.common.xdrop_cuda import ENDS, THREADS, blocks, has_room, score_table, sides_kernel
 
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
-GROUP = 1 << 16
-"""Segments that are on a device together, at most; while some are extended, the next are sent."""
+_GROUP, _GROUP_OF_PARTS = 1 << 16, 1 << 14
+"""Segments that are on a device together, at most, where a volume is there whole or in parts; while some are extended,
+the next are sent."""
 _WORTH_A_PART = 1024
 """Segments for which it pays to wake a thread that judges them."""
 SEGMENT = 6
@@ -136,21 +137,25 @@ class _Queries(NamedTuple):
     table: Any
 
 
-def working_bytes(queries: int, query_residues: int) -> int:
+def working_bytes(need: WorkSize, columns: int = 0) -> int:
     """Device memory that extensions take beside the volume."""
-    return (query_residues + 8 * (queries + 1) + 2 * GROUP * _BYTES_PER_SEGMENT + (1 << 16)) // 16 * 17
+    return (need.query + 8 * (need.stretches + 1) + 2 * need.residues * _BYTES_PER_SEGMENT + (1 << 16)) // 16 * 17
 
 
-_EXTENSIONS = WorkKind("gapped extension on the device",
-                       lambda need, columns: working_bytes(need.stretches, need.query), fills=False)
+def work_size(queries: int, query_residues: int, by_parts: bool) -> WorkSize:
+    """Of so many queries, which are its stretches; its residues are segments of a group."""
+    return WorkSize(queries, _GROUP_OF_PARTS if by_parts else _GROUP, 0, 2, query_residues).rounded()
+
+
+_EXTENSIONS = WorkKind("gapped extension on the device", working_bytes, fills=False)
 
 
 class PreliminaryGappedCuda(OnDevices, PreliminaryGappedCpu):
     __doc__ = PreliminaryGappedCpu.__doc__
 
     def footprint(self, shape: Shape) -> Footprint:
-        return footprint_of_chosen(shape, super().footprint(shape).host, _EXTENSIONS,
-                                   working_bytes(shape.queries, shape.query_residues))
+        need = work_size(shape.queries, shape.query_residues, shape_in_parts(shape))
+        return footprint_of_chosen(shape, super().footprint(shape).host, _EXTENSIONS, working_bytes(need))
 
     def extended(self, context: Context, pairs: NDArray[np.int64], bounds: NDArray[np.int64],
                  segments: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -204,12 +209,11 @@ def ends_on_devices(context: Context, pairs: NDArray[np.int64], bounds: NDArray[
 
     def on_one(part: tuple[int, int]) -> None:
         queries, own = context.queries, np.arange(*part)
-        need = WorkSize(len(queries), 0, 0, 2, queries.total_residues).rounded()
+        need = work_size(len(queries), queries.total_residues, in_parts(context))
         needed, of_needed = needed_targets(context, sent[slice(*part), 1])
         order = np.argsort(of_needed, kind="stable")
         starts = np.searchsorted(of_needed[order], np.arange(len(needed) + 1))
-        working = working_bytes(need.stretches, need.query)
-        with chosen_volumes(context, needed, _EXTENSIONS, need, working) as (space, volumes):
+        with chosen_volumes(context, needed, _EXTENSIONS, need, working_bytes(need)) as (space, volumes):
             residues, table = read_as_query(queries.searched()), score_table(context.scoring.matrix)
             there = _Queries(*map(space.send, _Queries._fields, (residues, queries.offsets, table)))
             waiting, slots = deque[tuple[Volume, np.ndarray, int, Any]](), cycle(range(len(space.streams)))
@@ -220,9 +224,9 @@ def ends_on_devices(context: Context, pairs: NDArray[np.int64], bounds: NDArray[
                     rows = own[order[starts[first] : starts[last]]]
                     sent[rows, 1] = of_needed[rows - part[0]] - first
                 volume.arrived(space.streams)
-                for begin in range(0, len(rows), GROUP):
+                for begin in range(0, len(rows), need.residues):
                     context.cancellation.check()
-                    group, slot = rows[begin : begin + GROUP], next(slots)
+                    group, slot = rows[begin : begin + need.residues], next(slots)
                     if len(waiting) == len(space.streams):
                         _fetch(context, space, ends, *waiting.popleft())
                     waiting.append((volume, group, slot, _begin(context, volume, space, there, sent[group], slot)))
@@ -240,12 +244,12 @@ def _begin(context: Context, volume: Volume, space: Workspace, queries: _Queries
            slot: int) -> Any:
     """Queue the extension of some segments; where their ends will be."""
     scoring, order, stream, count = context.scoring, volume.target_order, space.streams[slot], len(segments)
-    opening = scoring.gap_open + scoring.gap_extend
+    opening, most = scoring.gap_open + scoring.gap_extend, space.need.residues
     there = space.send(f"segments {slot}", segments.reshape(-1))
     row_of, column_of, splits, ends = (
-        space.room(f"{name} {slot}", size * GROUP, np.int32)
+        space.room(f"{name} {slot}", size * most, np.int32)
         for name, size in (("row_of", 1), ("column_of", 1), ("splits", 2), ("ends", 2 * ENDS)))
-    restricted, taken = space.room(f"restricted {slot}", GROUP, np.uint8), space.room(f"taken {slot}", 1, np.int32)
+    restricted, taken = space.room(f"restricted {slot}", most, np.uint8), space.room(f"taken {slot}", 1, np.int32)
     clear(taken, 1, stream)
     with launching:
         splits_kernel()[-(-count // THREADS), THREADS, stream](

@@ -395,9 +395,9 @@ def sides_of(context: Context, seeds: Seeds, doubtful: np.ndarray) -> list[list[
 
 def check_gapped() -> None:
     """Both sides of segments as the reference has them, in groups, in full and not, and where a ring has no room."""
-    usual = gapped_cuda.GROUP, xdrop_cuda.ROOM
+    usual = gapped_cuda._GROUP, xdrop_cuda.ROOM
     for case, options in enumerate(GAPPED[:3] if SIMULATED else GAPPED * 3):
-        gapped_cuda.GROUP = 3 if SIMULATED else 100 if case % 2 else 1 << 18
+        gapped_cuda._GROUP = 3 if SIMULATED else 100 if case % 2 else 1 << 18
         context, seeds = inputs(case, 1, 2, 20, **options) if SIMULATED else inputs(case, 4, 30, **options)
         if SIMULATED:
             seeds = seeds.take(np.arange(0, len(seeds), 2))
@@ -415,7 +415,7 @@ def check_gapped() -> None:
             assert np.array_equal(ends[known], wanted[known])
             assert case or known.all() == (room == 128)
             assert_same_records(records, PreliminaryGappedCuda().run(replace(context, threads=2), seeds))
-    gapped_cuda.GROUP, xdrop_cuda.ROOM = usual
+    gapped_cuda._GROUP, xdrop_cuda.ROOM = usual
     xdrop_cuda.sides_kernel.cache_clear()
 
 
