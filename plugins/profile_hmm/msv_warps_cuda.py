@@ -85,7 +85,7 @@ MOST_ROWS = 48
 """Registers of states a lane, at most, unless others are asked for; with what else a lane needs it is half of what it
 may have, so that warps enough are there to wait for memory."""
 WARPS_PER_SM = 24
-"""Warps that a multiprocessor is given a block of sequences for: it has room for so many, of some 80 registers each. With
+"""Warps that a multiprocessor is given a block of sequences for: it has room for so many, of 80 registers each. With
 32 a second turn is for few of them: MSV of 2,405 nodes went at 9,781 · 10⁹ cells a second in place of 12,119."""
 SHARED_BYTES = 48 << 10
 """Shared memory that every block may have."""
