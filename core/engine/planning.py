@@ -38,6 +38,9 @@ MOST_UNITS = 2000
 """Units that are made for that reason, at most: each is kept by a transaction of its own."""
 STARTING = 0.02
 """Seconds that a unit takes beside what its stages do, about."""
+TURNS = 8
+"""Units that are enough where they take turns with a device: while one has it, others are at work on the host. Each of
+their stages brings its targets there anew, so that many units would do more in all."""
 FEW_UNITS = 4
 """Times as many units as one at a time would be, that units side by side may be at most: those of which two find room
 in little memory can be so small that starting them takes longer than what they do."""
@@ -391,7 +394,8 @@ class Planner:
         """
         cells = sum(map(self._residues, cut.batches)) * sum(v.total_residues for v in cut.volumes)
         least = max(filled.stage.least_cells for filled in self.plan.stages)
-        wanted = max(1, min(self._side_by_side * max(1, self.settings.workers), cells // least))
+        side_by_side = min(TURNS, self._side_by_side) if any(self._takes_turns(cut)) else self._side_by_side
+        wanted = max(1, min(side_by_side * max(1, self.settings.workers), cells // least))
         cut = self._even_rounds(cut, wanted)
         return self._in_parts(cut, -(-wanted // max(1, cut.units)))
 
@@ -419,12 +423,23 @@ class Planner:
         return UnitPlan(tuple(cut.batches), tuple(cut.volumes))
 
     def _seconds(self, cut: _Cut) -> float:
-        """What the largest unit takes: what the stage does that takes longest."""
+        """What the largest unit takes: what the stage does that takes longest. A device whose turn it is works for it
+        alone, where stages say what they take beside those of other units."""
         shape, share, longest = self._shape(cut.batches, cut.volumes), 1.0, 0.0
-        for filled in self.plan.working("unit"):
-            longest = max(longest, filled.stage.seconds(replace(shape, share=share)))
+        for filled, turns in zip(self.plan.working("unit"), self._takes_turns(cut), strict=True):
+            seconds = filled.stage.seconds(replace(shape, share=share))
+            longest = max(longest, seconds / self._side_by_side if turns else seconds)
             share *= filled.stage.leaves
         return longest
+
+    def _takes_turns(self, cut: _Cut) -> Iterator[bool]:
+        """Whether each stage takes turns with a device; none where there is nothing to do."""
+        if not cut.units:
+            return
+        shape, share = self._shape(cut.batches, cut.volumes), 1.0
+        for filled in self.plan.working("unit"):
+            yield filled.stage.footprint(replace(shape, share=share)).in_turn
+            share *= filled.stage.leaves
 
     def _in_parts(self, cut: _Cut, parts: int) -> _Cut:
         """So many times as many units, about."""

@@ -3,25 +3,27 @@ have them alone, where devices have little memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.stages import Footprint, Shape
 
 from .chosen_cpu import chosen_sequences
-from .resident_cuda import Volume, device_memory, in_parts, part_size
+from .resident_cuda import PARTS_HELD, Volume, device_memory, in_parts, part_size
 from .resident_index_cuda import shape_in_parts
 from .workspace_cuda import WorkKind, WorkSize, Workspace
 
 Bounds = tuple[int, int]
 
 
-def footprint_of_chosen(shape: Shape, host: int, working: int) -> Footprint:
-    """What such a stage needs that takes so many bytes of the host, and of a device beside the targets."""
+def footprint_of_chosen(shape: Shape, host: int, kind: WorkKind, working: int) -> Footprint:
+    """What such a stage needs that takes so many bytes of the host, and of a device beside the targets for its kind of
+    work."""
     if not shape_in_parts(shape) or shape.device_memory is None:
         return Footprint(host=host, device=working)
     part = part_size(shape.target_residues, shape.targets, shape.longest_target, shape.device_memory,
-                     lambda part: working)
+                     lambda part: working, kind.fills)
     return Footprint(host=host + part.nbytes, device=part.nbytes + working, in_turn=True)
 
 
@@ -62,8 +64,10 @@ def chosen_volumes(context: Context, places: np.ndarray, kind: WorkKind, need: W
         return
     lengths = targets.lengths[places]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    size = part_size(int(offsets[-1]), len(places), int(lengths.max(initial=0)), budget, lambda part: working)
+    size = part_size(int(offsets[-1]), len(places), int(lengths.max(initial=0)), budget, lambda part: working,
+                     kind.fills)
     parts, searched = size.cut(offsets), targets.searched()
     batches = (chosen_sequences(targets, searched, places[slice(*part)]) for part in parts)
-    with memory.parts(batches, size, kind, need, budget, context.count) as (space, volumes):
+    ready = list(islice(batches, PARTS_HELD))  # while others have the device
+    with memory.parts(chain(ready, batches), size, kind, need, budget, context.count) as (space, volumes):
         yield space, ((next(volumes), part) for part in parts)

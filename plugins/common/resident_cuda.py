@@ -43,9 +43,15 @@ _SHARE = 0.9
 """Of the memory that is free at first use: the budget when none is given."""
 VOLUME_RESIDUES = 256_000_000
 """Of a volume: 5 ms of the bus, which the host's own work for it hides behind."""
-_WHOLE, _PARTS_HELD, _OF_BUDGET = 4, 2, 0.9
-"""Volumes of which so many find room stay whole. Of others a device has so many parts at a time, one at work and the
-next one; and these are so large that they take so much of the budget, with all that is needed beside them."""
+_WHOLE, PARTS_HELD = 4, 2
+"""Volumes of which so many find room stay whole. Of others a stage has so many parts on a device at a time, one at work
+and the next one."""
+_TURNS, _SHARES = {True: 1, False: 2}, {True: 0.45, False: 0.22}
+"""Stages whose volumes come part by part, of those that fill a device and of those that don't: how many have it at a
+time, and the share of the budget that parts and all that is needed beside them take of each, so that all find room."""
+_OF_BUDGET, _SLACK = 0.9, 1.1
+"""The same share of a stage that has the device to itself, as it needs more. What was there before is used again if it
+is that much larger at most."""
 _WORD, _LEAST_RESIDUES = 16, 256
 """Residues behind the last that may be read, and those that there is room for at least: whole words of residues."""
 _FILLING, _BESIDE = 3, 12
@@ -96,7 +102,7 @@ class PartSize(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Device memory for as many parts as are there at a time."""
-        return _PARTS_HELD * VolumeSize.of(*self).nbytes
+        return PARTS_HELD * VolumeSize.of(*self).nbytes
 
     def cut(self, offsets: np.ndarray) -> list[tuple[int, int]]:
         """First and last but one target of each part of a volume."""
@@ -109,19 +115,25 @@ class PartSize(NamedTuple):
         return parts
 
 
-def part_size(residues: int, targets: int, longest: int, budget: int, beside: Callable[[PartSize], int]) -> PartSize:
-    """The largest parts of a volume for which a budget has room.
+def part_size(residues: int, targets: int, longest: int, budget: int, beside: Callable[[PartSize], int],
+              fills: bool = True) -> PartSize:
+    """The largest parts of a volume for which a budget has room, beside other stages if that is possible.
 
     Args:
         residues, targets, longest: of the volume; residues of all its targets and of the longest.
         beside: bytes that work on a part of a size takes beside it.
+        fills: whether that work fills a device.
     """
-    share = 1.0
-    while True:
-        part = PartSize(max(longest, int(share * residues)), min(targets, int(2 * share * targets) + 1))
-        if part.residues == longest or part.nbytes + beside(part) <= _OF_BUDGET * budget:
-            return part
-        share *= 0.9
+    for most in (_SHARES[fills] * budget, _OF_BUDGET * budget):
+        share = 1.0
+        while True:
+            part = PartSize(max(longest, int(share * residues)), min(targets, int(2 * share * targets) + 1))
+            if part.nbytes + beside(part) <= most:
+                return part
+            if part.residues == longest:
+                break
+            share *= 0.9
+    return part
 
 
 def comes_in_parts(residues: int, targets: int, budget: int | None) -> bool:
@@ -224,8 +236,10 @@ class DeviceMemory:
         self._idle: list[Workspace] = []
         self._used = 0
         self._turns = {True: threading.Semaphore(_FILLING), False: threading.Semaphore(_BESIDE)}
-        self._for_parts = threading.Lock()
-        """Held by the stage whose volume comes part by part."""
+        self._for_parts = {fills: threading.Semaphore(turns) for fills, turns in _TURNS.items()}
+        """Held by stages whose volumes come part by part."""
+        self._asked, self._granted = deque[object](), 0.0
+        """Such stages that wait for room, and bytes that those at work have."""
         self._at_work, self._waiting = Counter[int](), Counter[int]()
         """Threads that have working space, and those that wait for room, by identity."""
         self.copies = 0
@@ -258,20 +272,20 @@ class DeviceMemory:
 
     @contextmanager
     def workspace(self, kind: WorkKind, need: WorkSize, budget: int | None, count: Count = lambda what, number: None,
-                  beside: int = 0) -> Iterator[Workspace]:
+                  most: float = math.inf) -> Iterator[Workspace]:
         """Working space for work of a kind and size: some that was used before, if there is.
 
         Waits while there are others enough at work.
 
         Args:
             count: told the milliseconds that were spent waiting, and how often memory was asked for.
-            beside: bytes that whoever has it will ask for as well: none is used again that leaves less.
+            most: bytes of what was used before.
 
         Raises:
             BudgetError: as ``working_space``.
         """
         begin = time.perf_counter()
-        with self._turns[kind.fills], self._space(kind, need, budget, count, beside) as space:
+        with self._turns[kind.fills], self._space(kind, need, budget, count, most) as space:
             count("ms waiting for a turn", round(1000 * (time.perf_counter() - begin)))
             space.waited = 0.0
             try:
@@ -280,10 +294,10 @@ class DeviceMemory:
                 count("ms waiting for the device", round(1000 * space.waited))
 
     @contextmanager
-    def _space(self, kind: WorkKind, need: WorkSize, budget: int | None, count: Count, beside: int
+    def _space(self, kind: WorkKind, need: WorkSize, budget: int | None, count: Count, most: float
                ) -> Iterator[Workspace]:
         with self._changed:
-            space = self._suitable(kind, need, budget, beside)
+            space = self._suitable(kind, need, budget, most)
             room_for = self._columns(kind, need, budget)
             there, back = self._queue, self._back
         if space is None:
@@ -302,14 +316,15 @@ class DeviceMemory:
                 self._idle.append(space)
                 self._changed.notify_all()
 
-    def _suitable(self, kind: WorkKind, need: WorkSize, budget: int | None, beside: int) -> Workspace | None:
+    def _suitable(self, kind: WorkKind, need: WorkSize, budget: int | None, most: float) -> Workspace | None:
         """Working space of that kind that nobody uses: the smallest that suffices, or the largest, which grows.
 
         So there is no more of it than was ever used at a time, and none goes that the next unit of work will want.
-        Where there is no room to grow it goes, rather than wait for others who may wait for it; and where it leaves
-        too little ``beside`` it, rather than wait for its own user.
+        Where there is no room to grow it goes, rather than wait for others who may wait for it; and where it would
+        take more than its user may.
         """
-        idle = sorted((space for space in self._idle if space.kind == kind), key=lambda space: space.size)
+        idle = sorted((space for space in self._idle if space.kind == kind and space.size <= most),
+                      key=lambda space: space.size)
         space = next((space for space in idle if need.within(space.need)), idle[-1] if idle else None)
         if space is None:
             return None
@@ -319,7 +334,7 @@ class DeviceMemory:
             need = need.joined(space.need)
             columns = max(columns, self._columns(kind, need, budget))
             size = max(size, kind.size(need, columns))
-        if size + beside > limit or (grows and self._used + size - space.size > limit):
+        if size > min(most, limit) or (grows and self._used + size - space.size > limit):
             self._used -= space.size
             return None
         self._used += size - space.size
@@ -429,7 +444,8 @@ class DeviceMemory:
     def parts(self, batches: Iterable[SequenceBatch], size: PartSize, kind: WorkKind, need: WorkSize, budget: int,
               count: Count = lambda what, number: None) -> Iterator[tuple[Workspace, Generator[Volume, None, None]]]:
         """The turn of a stage whose volume comes part by part: its working space, and the parts, one after the other,
-        each of which comes while the device is at work on the one before.
+        each of which comes while the device is at work on the one before. Others have a turn at the same time as far as
+        there is room for all that each of them will ask for.
 
         What is queued for a part has to be done when the one behind the next is asked for, or the turn ends.
 
@@ -439,26 +455,46 @@ class DeviceMemory:
         Raises:
             BudgetError: as ``working_space``.
         """
-        with (self._for_parts, self.workspace(kind, need, budget, count, size.nbytes) as space,
-              closing(self._volumes(batches, size, budget, self._limit(budget) - space.size)) as volumes):
+        working = kind.size(need, 0)
+        with (self._for_parts[kind.fills], self._granting(size.nbytes + working, budget),
+              self.workspace(kind, need, budget, count, _SLACK * working) as space,
+              closing(self._volumes(batches, size, budget)) as volumes):
             yield space, volumes
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """The turn of a stage that brings parts of its volume itself."""
-        with self._for_parts:
+        """The turn of a stage that brings parts of its volume itself, and has the device to itself."""
+        with self._granting(math.inf, None):
             yield
 
-    def _volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int, room: int
-                 ) -> Generator[Volume, None, None]:
-        """Parts as volumes; room: bytes for all that are there at a time."""
+    @contextmanager
+    def _granting(self, size: float, budget: int | None) -> Iterator[None]:
+        """So many bytes of the budget are kept for a stage; all of it, if that is less. First come, first served."""
+        me = object()
+        with self._changed:
+            self._asked.append(me)
+            while self._asked[0] is not me or (self._granted and self._granted + size > self._limit(budget)):
+                self._changed.wait()
+            self._asked.popleft()
+            self._granted += size
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                # What is infinite had it alone.
+                self._granted = self._granted - size if math.isfinite(size) else 0.0
+                self._changed.notify_all()
+
+    def _volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int) -> Generator[Volume, None, None]:
+        """Parts as volumes."""
         least, held = VolumeSize.of(*size), deque[tuple[ExitStack, Volume, SequenceBatch]]()
         try:
             for part in parts:
-                if len(held) == _PARTS_HELD:
+                if len(held) == PARTS_HELD:
                     held.popleft()[0].close()
                 stack = ExitStack()
-                volume = stack.enter_context(self._using(part, budget, least=least, most=room // _PARTS_HELD))
+                volume = stack.enter_context(self._using(part, budget, least=least, most=_SLACK * least.nbytes))
                 volume.ahead = False
                 held.append((stack, volume, part))
                 yield volume

@@ -83,7 +83,7 @@ def _begin(odds: dict[int, DeviceOdds], works: Sequence[Work], volume: Volume, s
     of_works = [odds[id(work.profile)] for work in works]
     begins = np.cumsum([0, *(model.words for model in of_works)]).tolist()
     facts = [model.facts(begin) for model, begin in zip(of_works, begins, strict=False)]
-    tables = space.send(f"tables {slot}", np.concatenate([model.table() for model in of_works]))
+    tables = space.send(f"tables {slot}", np.concatenate([model.table for model in of_works]))
     facts_there = space.send(f"facts {slot}", np.array(facts, np.int32).reshape(-1))
     places, models = space.send(f"places {slot}", layout.places), space.send(f"models {slot}", layout.models)
     launches = runs_of([model.slots.bit_length() for model in of_works])

@@ -67,7 +67,7 @@ def _begin(words: dict[int, DeviceWords], works: Sequence[Work], volume: Volume,
     of_works = [words[id(work.profile)] for work in works]
     begins = np.cumsum([0, *(model.words for model in of_works)]).tolist()
     facts = [model.facts(begin) for model, begin in zip(of_works, begins, strict=False)]
-    tables = space.send(f"tables {slot}", np.concatenate([model.table() for model in of_works]))
+    tables = space.send(f"tables {slot}", np.concatenate([model.table for model in of_works]))
     facts_there = space.send(f"facts {slot}", np.array(facts, np.int32).reshape(-1))
     places, models = space.send(f"places {slot}", layout.places), space.send(f"models {slot}", layout.models)
     moves = space.send(f"moves {slot}", word_moves(order.lengths[layout.places]).astype(np.int32))

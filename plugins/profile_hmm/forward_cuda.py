@@ -11,6 +11,7 @@ scales is that of libm's, or is left to the CPU, as in ``bias_cuda.py``.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -222,7 +223,7 @@ class DeviceOdds:
 
     def __init__(self, profile: SearchProfile) -> None:
         self._profile, self.slots = profile, profile.floats.slots
-        table = self.table()
+        table = self.table
         self.words = len(table)
         self.fits = self.slots <= MOST_SLOTS and not ((table > 0) & (table < np.finfo(F32).tiny)).any()
         self.targets = MOST_TARGETS
@@ -235,6 +236,7 @@ class DeviceOdds:
         stops = self._profile.length >= NO_CHANGES_FROM
         return begin, begin + self._profile.floats.match.size, self.slots, int(stops)
 
+    @cached_property
     def table(self) -> Array32:
         """f4; matches[codes, Q, 4], then transitions[Q, 8, 4] in the order in which the kernel needs them."""
         floats = self._profile.floats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.chosen_cuda import chosen_volumes, footprint_of_chosen, needed_targets
 from seqloom.plugins.common.resident_cuda import Volume, devices_for, in_parts, on_devices
+from seqloom.plugins.common.resident_index_cuda import shape_in_parts
 from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace, rounded
 
 from .columns import by_query
@@ -28,13 +29,29 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
-PAIRS = 1 << 16
-"""Of a group, at most."""
-WORDS = 1 << 20
-"""Of the tables of a group's models, unless one has more."""
 CODES = 29
 """Residue codes of a model, at most."""
 _BYTES_PER_PAIR = 32
+
+
+class GroupSize(NamedTuple):
+    """What a group has at most: pairs, and words of the tables of its models, unless one has more."""
+
+    pairs: int
+    words: int
+
+    def working_bytes(self, words: int) -> int:
+        """Device memory that groups take, beside the volume, whose largest model has tables of so many words."""
+        return 2 * (self.pairs * _BYTES_PER_PAIR + 4 * 2 * rounded(max(self.words, words)) + 4 * self.pairs) // 16 * 17
+
+    def need(self, words: int) -> WorkSize:
+        """The same as a size of work."""
+        return WorkSize(self.pairs, 0, 0, 2, max(self.words, words)).rounded()
+
+
+def group_size(by_parts: bool) -> GroupSize:
+    """Of groups where volumes come part by part, or are on the device whole."""
+    return GroupSize(1 << 14, 1 << 18) if by_parts else GroupSize(1 << 16, 1 << 20)
 
 
 class Work(NamedTuple):
@@ -65,14 +82,14 @@ Begin = Callable[[Sequence[Work], Volume, Workspace, int], Begun]
 
 
 def works_of(context: Context, records: Records, chosen: NDArray[np.int64]) -> list[Work]:
-    """The ``chosen`` rows of records as works of ``PAIRS`` at most."""
-    works = []
+    """The ``chosen`` rows of records as works of as many pairs as a group at most."""
+    works, most = [], group_size(in_parts(context)).pairs
     for query, subset in by_query(records.take(chosen)):
         rows = chosen[subset]
         places = context.targets.locate(records.target[rows])
         order = np.argsort(-context.targets.lengths[places], kind="stable")
-        for first in range(0, len(rows), PAIRS):
-            part = order[first : first + PAIRS]
+        for first in range(0, len(rows), most):
+            part = order[first : first + most]
             works.append(Work(profile_of(context, query), rows[part], places[part]))
     return works
 
@@ -114,18 +131,14 @@ def runs_of(classes: Sequence[int]) -> list[tuple[int, int]]:
     return list(pairwise(cuts)) if classes else []
 
 
-def working_bytes(words: int) -> int:
-    """Device memory that groups take, beside the volume, whose largest model has tables of so many words."""
-    return 2 * (PAIRS * _BYTES_PER_PAIR + 4 * 2 * rounded(max(WORDS, words)) + 4 * PAIRS) // 16 * 17
+_FILTERS = WorkKind("the filters of pairs on the device",
+                    lambda need, columns: GroupSize(need.stretches, 0).working_bytes(need.query), fills=False)
+"""They have one kind of working space, and a slot's groups use it in turns."""
 
 
 def device_footprint(shape: Shape, host: int, words: int) -> Footprint:
     """What a filter needs whose models have tables of so many words at most, and so much of the host."""
-    return footprint_of_chosen(shape, host, working_bytes(words))
-
-
-_FILTERS = WorkKind("the filters of pairs on the device", lambda need, columns: working_bytes(need.query), fills=False)
-"""They have one kind of working space, and a slot's groups use it in turns."""
+    return footprint_of_chosen(shape, host, _FILTERS, group_size(shape_in_parts(shape)).working_bytes(words))
 
 
 def _nothing() -> None:
@@ -144,37 +157,40 @@ def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work
     """
     numbers = devices_for(context)
     devices = len(numbers)
-    most, pairs = max((words_of(work) for work in works), default=0), sum(len(work.rows) for work in works)
-    need = WorkSize(PAIRS, 0, 0, 2, max(WORDS, most)).rounded()
+    size, pairs = group_size(in_parts(context)), sum(len(work.rows) for work in works)
+    most = max((words_of(work) for work in works), default=0)
+    need, working = size.need(most), size.working_bytes(most)
 
     def on_one(given: tuple[Sequence[Work], Callable[[], None]]) -> Results:
         part, host_work = given
         found: Results = []
-        waiting = deque[Begun]()
+        waiting = deque[tuple[int, Begun]]()  # with the number of its part
         if not part or in_parts(context):  # others have the device meanwhile, whose turn it then is
             host_work()
             host_work = _nothing
         if not part:
             return found
         needed = needed_targets(context, np.concatenate([work.places for work in part]))[0]
-        with chosen_volumes(context, needed, _FILTERS, need, working_bytes(need.query)) as (space, volumes):
+        with chosen_volumes(context, needed, _FILTERS, need, working) as (space, volumes):
             for slot in range(len(space.streams)):
                 _prepare(space, slot)
-            slots = len(space.streams)
-            for volume, bounds in volumes:
+            slots = cycle(range(len(space.streams)))
+            for turn, (volume, bounds) in enumerate(volumes):
                 own = part if bounds is None else _among(part, needed[slice(*bounds)])
                 volume.arrived(space.streams)
-                groups = _groups(own, words_of, together)
-                for number, group in enumerate(groups):
+                groups = _groups(own, words_of, together, size)
+                for number, group in enumerate(groups, 1):
                     context.cancellation.check()
-                    if len(waiting) == slots:
-                        found.append(_finished(context, waiting.popleft(), space, pairs))
-                    waiting.append(begin(group, volume, space, number % slots))
-                    if number + 1 == min(slots, len(groups)) and host_work is not _nothing:
+                    if len(waiting) == len(space.streams):
+                        found.append(_finished(context, waiting.popleft()[1], space, pairs))
+                    waiting.append((turn, begin(group, volume, space, next(slots))))
+                    if number == min(len(space.streams), len(groups)) and host_work is not _nothing:
                         host_work()
                         host_work = _nothing
-                while waiting:
-                    found.append(_finished(context, waiting.popleft(), space, pairs))
+                while waiting and waiting[0][0] < turn:
+                    found.append(_finished(context, waiting.popleft()[1], space, pairs))
+            while waiting:
+                found.append(_finished(context, waiting.popleft()[1], space, pairs))
         return found
 
     with short_switch_interval():
@@ -195,20 +211,22 @@ def _among(works: Sequence[Work], places: NDArray[np.int64]) -> list[Work]:
 
 def _prepare(space: Workspace, slot: int) -> None:
     """Have all the room that a group may ask for, so that none is made, and none given back, in the midst of work."""
+    pairs = space.need.stretches
     space.prepare(f"tables {slot}", space.need.query, np.int32)
     for name in ("places", "models", "moves"):
-        space.prepare(f"{name} {slot}", PAIRS, np.int32)
+        space.prepare(f"{name} {slot}", pairs, np.int32)
     for name in ("results", "lasts"):
-        space.room(f"{name} {slot}", PAIRS, np.float32)
-    space.prepare("fetched", PAIRS, np.float32)
+        space.room(f"{name} {slot}", pairs, np.float32)
+    space.prepare("fetched", pairs, np.float32)
 
 
-def _groups(works: Sequence[Work], words_of: Callable[[Work], int], together: int) -> list[list[Work]]:
+def _groups(works: Sequence[Work], words_of: Callable[[Work], int], together: int, size: GroupSize
+            ) -> list[list[Work]]:
     groups: list[list[Work]] = []
     pairs = words = 0
     for work in works:
         pairs, words = pairs + _filled(work, together), words + words_of(work)
-        if not groups or pairs > PAIRS or words > WORDS:
+        if not groups or pairs > size.pairs or words > size.words:
             groups.append([])
             pairs, words = _filled(work, together), words_of(work)
         groups[-1].append(work)

@@ -18,6 +18,7 @@ best one isn't, or comes near 32,767, is left to the CPU.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -229,6 +230,7 @@ class DeviceWords:
         transitions = begin + self.slots * LANES * len(self._profile.words.match)
         return begin, transitions, self.slots, self.floor, self.ceiling, self.shift
 
+    @cached_property
     def table(self) -> np.ndarray:
         """i4, two halves each: matches[codes, Q, 32]; transitions[Q, 8, 32] in the order in which the kernel needs
         them; and [32], what going on from what leaves the last slot gains."""

@@ -149,7 +149,7 @@ class PreliminaryGappedCuda(OnDevices, PreliminaryGappedCpu):
     __doc__ = PreliminaryGappedCpu.__doc__
 
     def footprint(self, shape: Shape) -> Footprint:
-        return footprint_of_chosen(shape, super().footprint(shape).host,
+        return footprint_of_chosen(shape, super().footprint(shape).host, _EXTENSIONS,
                                    working_bytes(shape.queries, shape.query_residues))
 
     def extended(self, context: Context, pairs: NDArray[np.int64], bounds: NDArray[np.int64],

@@ -1,5 +1,10 @@
 """Volumes that devices have in parts: how large the parts are, and sequences that are put one behind the other."""
 
+import math
+import threading
+import time
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,21 +30,61 @@ def test_parts_have_all_targets_in_order_and_no_more_than_they_may(lengths: list
 
 
 @given(st.integers(1, 1 << 34), st.integers(1, 1 << 24), st.integers(1, 50_000), st.integers(1 << 22, 1 << 36),
-       st.integers(0, 3000))
+       st.integers(0, 3000), st.booleans())
 def test_parts_are_as_large_as_a_budget_has_room_for(residues: int, targets: int, longest: int, budget: int,
-                                                     of_target: int) -> None:
+                                                     of_target: int, fills: bool) -> None:
     longest = min(longest, residues)
 
     def beside(part: resident_cuda.PartSize) -> int:
         return of_target * part.targets
 
-    part = resident_cuda.part_size(residues, targets, longest, budget, beside)
+    part = resident_cuda.part_size(residues, targets, longest, budget, beside, fills)
     assert longest <= part.residues <= residues and 1 <= part.targets <= targets
-    fits = part.nbytes + beside(part) <= budget
-    assert fits or part.residues == longest
+    needs = part.nbytes + beside(part)
+    shares = [resident_cuda._SHARES[fills] * budget, resident_cuda._OF_BUDGET * budget]
+    assert needs <= shares[-1] or part.residues == longest
+    # Twice as large parts have no room in the same share of the budget.
+    share = next((share for share in shares if needs <= share), None)
     more = resident_cuda.PartSize(min(residues, 2 * part.residues), min(targets, 2 * part.targets))
-    if fits and part.residues < residues and part.residues > 1 << 16:
-        assert more.nbytes + beside(more) > 0.6 * budget
+    if share and part.residues < residues and part.residues > 1 << 16:
+        assert more.nbytes + beside(more) > 0.6 * share
+
+
+def test_stages_have_the_memory_of_their_turns() -> None:
+    memory, free, order = resident_cuda.DeviceMemory(1000), threading.Event(), []
+
+    def turn(name: str, size: float) -> None:
+        with memory._granting(size, 900):
+            order.append(name)
+            free.wait(20)
+
+    def begin(name: str, size: float) -> threading.Thread:
+        thread = threading.Thread(target=turn, args=(name, size))
+        thread.start()
+        return thread
+
+    def until(condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + 20
+        while not condition():
+            assert time.monotonic() < end
+            time.sleep(0.001)
+
+    threads = [begin("half", 500)]
+    until(lambda: order == ["half"])
+    threads.append(begin("third", 300))
+    until(lambda: len(order) == 2)
+    for name, size in (("all", math.inf), ("little", 10)):  # which would find room, but came later
+        threads.append(begin(name, size))
+        until(lambda: len(memory._asked) == len(threads) - 2)
+    time.sleep(0.05)
+    assert order == ["half", "third"] and memory._granted == 800
+    free.set()
+    for thread in threads:
+        thread.join(20)
+    assert order == ["half", "third", "all", "little"]
+    assert memory._granted == 0
+    with memory._granting(5000, 900):  # more than there is: alone
+        assert memory._granted == 5000
 
 
 def test_all_volumes_of_a_search_come_in_parts_or_none() -> None:

@@ -53,7 +53,7 @@ if SIMULATED:
     diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.LEAST_FOUND = 2, 2, 4
-    pairs_cuda.PAIRS = 8
+    pairs_cuda.group_size = lambda by_parts: pairs_cuda.GroupSize(8, 1 << 18)
     warp_blocks.WIDTH = 32
 cuda: Any = _cuda
 extend_forward_cuda._WORTH = 0  # the host leaves all pairs to the device
