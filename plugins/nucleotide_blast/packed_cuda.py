@@ -1,10 +1,12 @@
 """Targets on CUDA devices, two bits a base: sent there while the volume before is searched.
 
-Where a device has no room for a volume, word hits are found part by part, and what aligns them is the host's.
+Where a device has no room for a volume, word hits are found part by part, and alignments have the bases that they can
+reach (``reached_cuda.py``).
 """
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,9 +61,9 @@ class PackedTargets:
         return np.array([len(self.bits)], np.int64)
 
     @contextmanager
-    def on_device(self, budget: int | None) -> Iterator[Volume]:
+    def on_device(self, budget: int | None, most: float = math.inf) -> Iterator[Volume]:
         """The bases on the current device, as ``DeviceMemory.volume``."""
-        with device_memory().volume(cast(SequenceBatch, self), budget) as volume:
+        with device_memory().volume(cast(SequenceBatch, self), budget, most) as volume:
             volume.arrived([0])
             yield volume
 
