@@ -15,7 +15,7 @@ from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.sequences import offsets_of
-from seqloom.plugins.common.resident_cuda import SLACK, Volume, device_memory
+from seqloom.plugins.common.resident_cuda import LEEWAY, Volume, device_memory
 from seqloom.plugins.common.workspace_cuda import WorkSize, Workspace
 from seqloom.plugins.nucleotide_blast.greedy_cuda import ALIGNING, TARGET_BEGIN
 from seqloom.plugins.nucleotide_blast.packed_cpu import SPARE, stretches
@@ -94,7 +94,7 @@ def parts_with_room(context: Context, bounds: np.ndarray, first: np.ndarray, las
 
 
 def _size(need: WorkSize, reached: Reached) -> int:
-    return int(SLACK * (ALIGNING.size(need, 0) + reached.nbytes))
+    return int(LEEWAY * (ALIGNING.size(need, 0) + reached.nbytes))
 
 
 @contextmanager
@@ -117,6 +117,6 @@ def reached_bases(context: Context, first: np.ndarray, last: np.ndarray, about: 
     reached = Reached.of(first, last)
     copy, about = reached.copy(targets), about.copy()  # while others have the device
     about[:, TARGET_BEGIN] += reached.moved(first)
-    with (memory.turn(_size(need, reached), budget), copy.on_device(budget, SLACK * reached.nbytes) as volume,
-          memory.workspace(ALIGNING, need, budget, context.count, SLACK * ALIGNING.size(need, 0)) as space):
+    with (memory.turn(_size(need, reached), budget), copy.on_device(budget, LEEWAY * reached.nbytes) as volume,
+          memory.workspace(ALIGNING, need, budget, context.count, LEEWAY * ALIGNING.size(need, 0)) as space):
         yield space, volume, about

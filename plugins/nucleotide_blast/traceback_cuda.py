@@ -255,8 +255,8 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
                               bounds=wanted.bounds[first : last + 1] - rows_of.start)
         of_host, count = of_host[rows_of].copy(), len(own.hsps)
         rows, sizes = np.empty((count, 8), np.int64), np.empty(count, np.int64)
-        with reached_bases(context, *(places[rows_of] for places in reach), about[rows_of], need(count)) as (
-                space, volume, placed):
+        first_bases, last_bases = (places[rows_of] for places in reach)
+        with reached_bases(context, first_bases, last_bases, about[rows_of], need(count)) as (space, volume, placed):
             numbers = np.flatnonzero(~of_host)
             there = _TracedSides(context, space, volume, own, numbers, placed[numbers], room)
             there.note_ends(rows, sizes)
