@@ -49,7 +49,7 @@ and the next one."""
 _TURNS, _SHARES = {True: 1, False: 2}, {True: 0.6, False: 0.15}
 """Stages whose volumes come part by part, of those that fill a device and of those that don't: how many have it at a
 time, and the share of the budget that parts and all that is needed beside them take of each, so that all find room."""
-_OF_BUDGET, _SLACK = 0.9, 1.1
+_OF_BUDGET, LEEWAY = 0.9, 1.1
 """The same share of a stage that has the device to itself, as it needs more. What was there before is used again if it
 is that much larger at most."""
 _WORD, _LEAST_RESIDUES = 16, 256
@@ -430,13 +430,16 @@ class DeviceMemory:
             return volume.sending
 
     @contextmanager
-    def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
+    def volume(self, targets: SequenceBatch, budget: int | None, most: float = math.inf) -> Iterator[Volume]:
         """A volume, its residues as searched, on its way to the current device; it stays there while it is in use.
+
+        Args:
+            most: bytes of its room, where one that was there before is used again.
 
         Raises:
             BudgetError: as ``working_space``.
         """
-        with self._using(targets, budget) as held:
+        with self._using(targets, budget, most=most) as held:
             held.ahead = False
             yield held
 
@@ -457,14 +460,15 @@ class DeviceMemory:
         """
         working = kind.size(need, 0)
         with (self._for_parts[kind.fills], self._granting(size.nbytes + working, budget),
-              self.workspace(kind, need, budget, count, _SLACK * working) as space,
-              closing(self._volumes(batches, size, budget)) as volumes):
+              self.workspace(kind, need, budget, count, LEEWAY * working) as space,
+              closing(self.volumes(batches, size, budget)) as volumes):
             yield space, volumes
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """The turn of a stage that brings parts of its volume itself, and has the device to itself."""
-        with self._granting(math.inf, None):
+    def turn(self, size: float = math.inf, budget: int | None = None) -> Iterator[None]:
+        """The turn of a stage that brings parts of its volume itself: nobody else gets so many bytes of the budget
+        meanwhile, or any."""
+        with self._granting(size, budget):
             yield
 
     @contextmanager
@@ -486,15 +490,16 @@ class DeviceMemory:
                 self._granted = self._granted - size if math.isfinite(size) else 0.0
                 self._changed.notify_all()
 
-    def _volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int) -> Generator[Volume, None, None]:
-        """Parts as volumes."""
+    def volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int | None, most: int = PARTS_HELD
+                ) -> Generator[Volume, None, None]:
+        """Parts as volumes, so many of which are there at a time at most: the first goes when another is asked for."""
         least, held = VolumeSize.of(*size), deque[tuple[ExitStack, Volume, SequenceBatch]]()
         try:
             for part in parts:
-                if len(held) == PARTS_HELD:
+                if len(held) == most:
                     held.popleft()[0].close()
                 stack = ExitStack()
-                volume = stack.enter_context(self._using(part, budget, least=least, most=_SLACK * least.nbytes))
+                volume = stack.enter_context(self._using(part, budget, least=least, most=LEEWAY * least.nbytes))
                 volume.ahead = False
                 held.append((stack, volume, part))
                 yield volume

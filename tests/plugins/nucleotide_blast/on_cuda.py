@@ -22,6 +22,7 @@ from seqloom.plugins.nucleotide_blast import (
     packed_cuda,
     paper_kernels_cuda,
     paper_tables_cuda,
+    reached_cuda,
     scan_cuda,
     seed_cuda,
     traceback_cuda,
@@ -227,8 +228,8 @@ def check_memory() -> None:
 
 
 def check_parts() -> None:
-    """Volumes that devices have no room for: word hits are found part by part and extended later, others are aligned by
-    the host; several widths of words, two devices, and seeds that are looked at."""
+    """Volumes that devices have no room for: word hits are found part by part and extended later; several widths of
+    words, two devices, and seeds that are looked at."""
     usual, found = seed_cuda.bases_with_room, list[int]()
     modules, step = chunked_modules(), 120 if SIMULATED else 5000
     before = [module.CHUNK for module in modules], seed_cuda.device_count, seed_cuda.on_devices, packed_cuda._WHOLE
@@ -258,6 +259,55 @@ def check_parts() -> None:
             module.CHUNK = chunk
         seed_cuda.bases_with_room = usual
         seed_cuda.device_count, seed_cuda.on_devices, packed_cuda._WHOLE = before[1:]
+
+
+def check_reached() -> None:
+    """Alignments of volumes that devices have no room for: devices make them, with the bases around hits alone, of all
+    groups at a time or of one; both strands, ambiguities, soft and hard masks, and stretches that overlap."""
+    usual, whole, copied, aligned = reached_cuda._OF_BUDGET, packed_cuda._WHOLE, list[tuple[int, int]](), list[int]()
+    align, copy = greedy_cuda.Sides.align, reached_cuda.Reached.copy
+
+    def told_align(there: greedy_cuda.Sides, runs: bool) -> np.ndarray:
+        aligned.append(there.count)
+        return align(there, runs)
+
+    def told_copy(there: reached_cuda.Reached, targets: packed_cuda.PackedTargets) -> packed_cuda.PackedTargets:
+        made = copy(there, targets)
+        copied.append((len(there.spans), len(targets.bits) - len(made.bits)))
+        return made
+
+    try:
+        packed_cuda._WHOLE = 1 << 40
+        greedy_cuda.Sides.align, reached_cuda.Reached.copy = told_align, told_copy  # type: ignore[method-assign]
+        for seed in range(4 if SIMULATED else 100):
+            reached_cuda._OF_BUDGET = usual if seed % 2 else 0
+            source = random.Random(seed)
+            text, other = random_bases(source, 60 if SIMULATED else 300), random_bases(source, 35)
+            far = 400 if SIMULATED else source.randint(0, 3000)
+            targets = batch(
+                random_bases(source, far) + relative(source, text, 0.04) + random_bases(source, source.randint(0, 40))
+                + reverse_complement(text)[5:] + random_bases(source, far) + text[9:30] + "N" + text[31:] + other,
+                "ACG", reverse_complement(relative(source, text, 0.05)) + random_bases(source, far), text[5:] + other)
+            rows = [(number, first, first + source.randint(1, 12)) for number in (0, 2)
+                    for first in range(source.randint(0, 9), far, 50)]
+            options: dict[str, Any] = {"word_size": 11, "evalue": 1000, "dust": "no"}
+            if seed % 3 == 2:
+                hard = seed % 2 == 0
+                masks = (Intervals.of(rows), Intervals.empty())
+                targets = targets.masked(*(masks[::-1] if hard else masks))
+                options[f"db_{'hard' if hard else 'soft'}_mask"] = "drawn"
+            before = len(aligned), len(copied)
+            counts = compare("megablast", batch(text, ambiguous(source, text[9:50], 0.03) + other), targets, options,
+                             fast="cuda", device_memory=1 << 34)
+            assert counts["extend.greedy-traceback"] > 3, counts
+            # Both stages three times; of one group at a time there are more.
+            calls, parts = len(aligned) - before[0], copied[before[1] :]
+            assert len(parts) >= calls >= 6 and sum(aligned[before[0] :]) > 10 and (seed % 2 or len(parts) > 12), parts
+            assert not SIMULATED or all(saved > 0 for _, saved in parts), parts
+    finally:
+        reached_cuda._OF_BUDGET, packed_cuda._WHOLE = usual, whole
+        greedy_cuda.Sides.align, reached_cuda.Reached.copy = align, copy
+    assert any(spans > 1 for spans, _ in copied), copied
 
 
 def check_pipeline() -> None:
@@ -295,7 +345,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": check_ambiguities,
           "sampled": check_sampled, "tables": check_tables, "tracebacks": check_tracebacks,
           "discontiguous": check_discontiguous, "chunks": check_chunks, "database_masks": check_database_masks,
-          "memory": check_memory, "parts": check_parts, "pipeline": check_pipeline}
+          "memory": check_memory, "parts": check_parts, "reached": check_reached, "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
