@@ -10,7 +10,7 @@ from seqloom.core.context import Context
 from seqloom.core.stages import Footprint, Shape
 
 from .chosen_cpu import chosen_sequences
-from .resident_cuda import PARTS_HELD, Volume, device_memory, in_parts, part_size
+from .resident_cuda import PARTS_HELD, Volume, device_memory, in_parts, part_size, rooms_for_parts
 from .resident_index_cuda import shape_in_parts
 from .workspace_cuda import WorkKind, WorkSize, Workspace
 
@@ -22,8 +22,8 @@ def footprint_of_chosen(shape: Shape, host: int, kind: WorkKind, working: int) -
     work."""
     if not shape_in_parts(shape) or shape.device_memory is None:
         return Footprint(host=host, device=working)
-    part = part_size(shape.target_residues, shape.targets, shape.longest_target, shape.device_memory,
-                     lambda part: working, kind.fills)
+    part = part_size(shape.target_residues, shape.targets, shape.longest_target,
+                     rooms_for_parts(shape.device_memory, kind.fills), lambda part: working)
     return Footprint(host=host + part.nbytes, device=part.nbytes + working, in_turn=True)
 
 
@@ -64,10 +64,11 @@ def chosen_volumes(context: Context, places: np.ndarray, kind: WorkKind, need: W
         return
     lengths = targets.lengths[places]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    size = part_size(int(offsets[-1]), len(places), int(lengths.max(initial=0)), budget, lambda part: working,
-                     kind.fills)
+    size = part_size(int(offsets[-1]), len(places), int(lengths.max(initial=0)), rooms_for_parts(budget, kind.fills),
+                     lambda part: working)
     parts, searched = size.cut(offsets), targets.searched()
     batches = (chosen_sequences(targets, searched, places[slice(*part)]) for part in parts)
     ready = list(islice(batches, PARTS_HELD))  # while others have the device
-    with memory.parts(chain(ready, batches), size, kind, need, budget, context.count) as (space, volumes):
+    with (memory.turn(size.nbytes + working, budget, kind.fills),
+          memory.parts(chain(ready, batches), size, kind, need, budget, context.count) as (space, volumes)):
         yield space, ((next(volumes), part) for part in parts)

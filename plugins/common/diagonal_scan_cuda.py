@@ -78,7 +78,7 @@ from .diagonal_sieve_cuda import (
     sieve_for,
 )
 from .grouping import group_starts
-from .resident_cuda import PartSize, Volume, device_memory, on_devices, part_size
+from .resident_cuda import PartSize, Volume, device_memory, on_devices, part_size, rooms_for_parts
 from .resident_index_cuda import shape_in_parts
 from .workspace_cuda import Count, WorkKind, WorkSize, Workspace
 
@@ -714,9 +714,9 @@ class _Size(NamedTuple):
         need = self.need(part.targets, part.residues, longest)
         return need._replace(positions=min(need.positions, MOST_POSITIONS) * 3 // 8)
 
-    def part(self, targets: int, residues: int, longest: int, budget: int) -> PartSize:
+    def part(self, targets: int, residues: int, longest: int, rooms: Sequence[float]) -> PartSize:
         """The largest parts of a volume for which there is room beside what they need."""
-        return part_size(residues, targets, longest, budget, lambda part: working_bytes(self.part_need(part, longest)))
+        return part_size(residues, targets, longest, rooms, lambda part: working_bytes(self.part_need(part, longest)))
 
 
 def _need_of_all(sizes: Iterable[_Size], targets: int, residues: int, longest: int) -> WorkSize:
@@ -746,7 +746,7 @@ def device_footprint(shape: Shape, host: int) -> Footprint:
     if shape_in_parts(shape) and shape.device_memory is not None:
         device = 0
         for size in sizes:
-            part = size.part(*volume, shape.device_memory)
+            part = size.part(*volume, rooms_for_parts(shape.device_memory, fills=True))
             device = max(device, part.nbytes + working_bytes(size.part_need(part, shape.longest_target)))
         return Footprint(host=host, device=device + shape.targets, in_turn=True)
     return Footprint(host=host, device=working_bytes(_need_of_all(sizes, *volume)))
@@ -809,27 +809,32 @@ class _OneDevice:
         weights = np.bincount(classes[::step], self.targets.lengths[::step], _CLASSES)
         return weights / max(1, weights.sum())
 
-    def _plan(self, sizes: Sequence[_Size]) -> "_Plan":
+    def _plan(self, sizes: Sequence[_Size], room: float | None = None) -> "_Plan":
+        """room: bytes for parts, and for work on them; what is left for it beside others, when left out."""
         targets = self.targets
         volume = len(targets), targets.total_residues, targets.longest
         if not self.in_parts or self.budget is None:
             return _Plan(_need_of_all(sizes, *volume), None, [(0, len(targets))])
         size, = sizes
-        part = size.part(*volume, self.budget)
+        part = size.part(*volume, rooms_for_parts(self.budget, fills=True) if room is None else (room,))
         return _Plan(size.part_need(part, targets.longest), part, part.cut(targets.offsets))
 
     @contextmanager
-    def _volumes(self, plan: "_Plan", kind: WorkKind) -> Iterator[tuple[Workspace, Iterator[tuple[int, Volume]]]]:
-        """Working space, and volumes with the number of the first target of each."""
-        memory, targets = device_memory(), self.targets
+    def _volumes(self, sizes: Sequence[_Size], kind: WorkKind
+                 ) -> Iterator[tuple["_Plan", Workspace, Iterator[tuple[int, Volume]]]]:
+        """How the volume is gone through, working space, and volumes with the number of the first target of each."""
+        memory, targets, plan = device_memory(), self.targets, self._plan(sizes)
         if plan.part is None or self.budget is None:
             with (memory.volume(targets, self.budget) as volume,
                   memory.workspace(kind, plan.need, self.budget, self.count) as space):
-                yield space, iter([(0, volume)])
+                yield plan, space, iter([(0, volume)])
             return
-        batches = (targets.take(*part) for part in plan.parts)
-        with memory.parts(batches, plan.part, kind, plan.need, self.budget, self.count) as (space, volumes):
-            yield space, ((first, next(volumes)) for first, _ in plan.parts)
+        with memory.turn(plan.part.nbytes + working_bytes(plan.need), self.budget, kind.fills) as room:
+            plan = self._plan(sizes, room)
+            assert plan.part is not None
+            batches = (targets.take(*part) for part in plan.parts)
+            with memory.parts(batches, plan.part, kind, plan.need, self.budget, self.count) as (space, volumes):
+                yield plan, space, ((first, next(volumes)) for first, _ in plan.parts)
 
     def _keys(self, members: Sequence[_Member], share: tuple[int, int]) -> tuple[np.ndarray, set[int]]:
         """Keys of what is found of queries, and the numbers of those with which a sieve notes too much: of them there
@@ -838,8 +843,7 @@ class _OneDevice:
             return np.empty(0, np.int64), set()
         sizes = [_Size.of(asked, sieved) for sieved in (True, False)
                  if (asked := [member.query for member in members if (member.sieve is not None) == sieved])]
-        plan = self._plan(sizes)
-        with self._volumes(plan, _SIEVE if sizes[0].sieved else _SCAN) as (space, volumes):
+        with self._volumes(sizes, _SIEVE if sizes[0].sieved else _SCAN) as (plan, space, volumes):
             classes = None if self.classes is None else space.send("classes", self.classes)
             common = _Pass(self.keys, share, sizes[0].longest, plan.need, space, plan.part is not None, self.budget,
                            self.check, classes)

@@ -17,7 +17,7 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -48,10 +48,11 @@ _WHOLE, PARTS_HELD = 4, 2
 and the next one."""
 _TURNS, _SHARES = {True: 1, False: 2}, {True: 0.6, False: 0.15}
 """Stages whose volumes come part by part, of those that fill a device and of those that don't: how many have it at a
-time, and the share of the budget that parts and all that is needed beside them take of each, so that all find room."""
+time, and the share of the budget that parts and all that is needed beside them take of each, so that all find room.
+Those that fill it have more where others leave them more."""
 _OF_BUDGET, LEEWAY = 0.9, 1.1
-"""The same share of a stage that has the device to itself, as it needs more. What was there before is used again if it
-is that much larger at most."""
+"""The same share of all of them, and of a stage that needs so much. What was there before is used again if it is that
+much larger at most."""
 _WORD, _LEAST_RESIDUES = 16, 256
 """Residues behind the last that may be read, and those that there is room for at least: whole words of residues."""
 _FILLING, _BESIDE = 3, 12
@@ -115,16 +116,21 @@ class PartSize(NamedTuple):
         return parts
 
 
-def part_size(residues: int, targets: int, longest: int, budget: int, beside: Callable[[PartSize], int],
-              fills: bool = True) -> PartSize:
-    """The largest parts of a volume for which a budget has room, beside other stages if that is possible.
+def rooms_for_parts(budget: int, fills: bool) -> tuple[float, float]:
+    """Bytes of a budget that a stage has which fills a device or doesn't: beside others, or at most."""
+    return _SHARES[fills] * budget, _OF_BUDGET * budget
+
+
+def part_size(residues: int, targets: int, longest: int, rooms: Sequence[float], beside: Callable[[PartSize], int]
+              ) -> PartSize:
+    """The largest parts of a volume that find room.
 
     Args:
         residues, targets, longest: of the volume; residues of all its targets and of the longest.
+        rooms: bytes; the first room is taken that has room for any.
         beside: bytes that work on a part of a size takes beside it.
-        fills: whether that work fills a device.
     """
-    for most in (_SHARES[fills] * budget, _OF_BUDGET * budget):
+    for most in rooms:
         share = 1.0
         while True:
             part = PartSize(max(longest, int(share * residues)), min(targets, int(2 * share * targets) + 1))
@@ -446,9 +452,8 @@ class DeviceMemory:
     @contextmanager
     def parts(self, batches: Iterable[SequenceBatch], size: PartSize, kind: WorkKind, need: WorkSize, budget: int,
               count: Count = lambda what, number: None) -> Iterator[tuple[Workspace, Generator[Volume, None, None]]]:
-        """The turn of a stage whose volume comes part by part: its working space, and the parts, one after the other,
-        each of which comes while the device is at work on the one before. Others have a turn at the same time as far as
-        there is room for all that each of them will ask for.
+        """Working space of a stage whose turn it is and whose volume comes part by part, and the parts, one after the
+        other, each of which comes while the device is at work on the one before.
 
         What is queued for a part has to be done when the one behind the next is asked for, or the turn ends.
 
@@ -459,36 +464,40 @@ class DeviceMemory:
             BudgetError: as ``working_space``.
         """
         working = kind.size(need, 0)
-        with (self._for_parts[kind.fills], self._granting(size.nbytes + working, budget),
-              self.workspace(kind, need, budget, count, LEEWAY * working) as space,
+        with (self.workspace(kind, need, budget, count, LEEWAY * working) as space,
               closing(self.volumes(batches, size, budget)) as volumes):
             yield space, volumes
 
     @contextmanager
-    def turn(self, size: float = math.inf, budget: int | None = None) -> Iterator[None]:
-        """The turn of a stage that brings parts of its volume itself: nobody else gets so many bytes of the budget
-        meanwhile, or any."""
-        with self._granting(size, budget):
-            yield
+    def turn(self, size: float = math.inf, budget: int | None = None, fills: bool | None = None) -> Iterator[float]:
+        """The turn of a stage that has parts of its volume come: nobody else gets so many bytes of the budget
+        meanwhile, or any. First come, first served.
 
-    @contextmanager
-    def _granting(self, size: float, budget: int | None) -> Iterator[None]:
-        """So many bytes of the budget are kept for a stage; all of it, if that is less. First come, first served."""
+        Args:
+            fills: of stages that ``part_size`` says the size of, whether they fill the device. One of these has it at a
+                time, and as much as is free, or two of the others.
+
+        Yields:
+            Bytes that it has.
+        """
         me = object()
-        with self._changed:
-            self._asked.append(me)
-            while self._asked[0] is not me or (self._granted and self._granted + size > self._limit(budget)):
-                self._changed.wait()
-            self._asked.popleft()
-            self._granted += size
-            self._changed.notify_all()
-        try:
-            yield
-        finally:
+        with self._for_parts[fills] if fills is not None else nullcontext():
             with self._changed:
-                # What is infinite had it alone.
-                self._granted = self._granted - size if math.isfinite(size) else 0.0
+                self._asked.append(me)
+                while self._asked[0] is not me or (self._granted and self._granted + size > self._limit(budget)):
+                    self._changed.wait()
+                self._asked.popleft()
+                free = _OF_BUDGET * self._limit(budget) - self._granted if fills else 0.0
+                given = max(size, free)
+                self._granted += given
                 self._changed.notify_all()
+            try:
+                yield given
+            finally:
+                with self._changed:
+                    # What is infinite had it alone.
+                    self._granted = self._granted - given if math.isfinite(given) else 0.0
+                    self._changed.notify_all()
 
     def volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int | None, most: int = PARTS_HELD
                 ) -> Generator[Volume, None, None]:

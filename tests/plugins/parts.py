@@ -15,8 +15,7 @@ def small_parts() -> Iterator[list[resident_cuda.PartSize]]:
     """Gives the sizes of parts that stages and the planner ask for."""
     asked = list[resident_cuda.PartSize]()
 
-    def size(residues: int, targets: int, longest: int, budget: int, beside: object,
-             fills: bool = True) -> resident_cuda.PartSize:
+    def size(residues: int, targets: int, longest: int, rooms: object, beside: object) -> resident_cuda.PartSize:
         asked.append(resident_cuda.PartSize(longest, 2))
         return asked[-1]
 

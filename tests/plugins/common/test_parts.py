@@ -38,10 +38,10 @@ def test_parts_are_as_large_as_a_budget_has_room_for(residues: int, targets: int
     def beside(part: resident_cuda.PartSize) -> int:
         return of_target * part.targets
 
-    part = resident_cuda.part_size(residues, targets, longest, budget, beside, fills)
+    shares = resident_cuda.rooms_for_parts(budget, fills)
+    part = resident_cuda.part_size(residues, targets, longest, shares, beside)
     assert longest <= part.residues <= residues and 1 <= part.targets <= targets
     needs = part.nbytes + beside(part)
-    shares = [resident_cuda._SHARES[fills] * budget, resident_cuda._OF_BUDGET * budget]
     assert needs <= shares[-1] or part.residues == longest
     # Twice as large parts have no room in the same share of the budget.
     share = next((share for share in shares if needs <= share), None)
@@ -54,7 +54,7 @@ def test_stages_have_the_memory_of_their_turns() -> None:
     memory, free, order = resident_cuda.DeviceMemory(1000), threading.Event(), []
 
     def turn(name: str, size: float) -> None:
-        with memory._granting(size, 900):
+        with memory.turn(size, 900):
             order.append(name)
             free.wait(20)
 
@@ -83,8 +83,13 @@ def test_stages_have_the_memory_of_their_turns() -> None:
         thread.join(20)
     assert order == ["half", "third", "all", "little"]
     assert memory._granted == 0
-    with memory._granting(5000, 900):  # more than there is: alone
+    with memory.turn(5000, 900):  # more than there is: alone
         assert memory._granted == 5000
+    # What fills a device has all that others leave, and these as much as they need.
+    with memory.turn(100, 900, fills=False) as given, memory.turn(300, 900, fills=True) as more:
+        assert (given, more) == (100, 0.9 * 900 - 100)
+    with memory.turn(300, 900, fills=True) as given:
+        assert given == 0.9 * 900
 
 
 def test_all_volumes_of_a_search_come_in_parts_or_none() -> None:

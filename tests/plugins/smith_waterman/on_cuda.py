@@ -332,7 +332,8 @@ def check_parts() -> None:
     """Stages whose volumes come part by part find room, whatever those before them have left."""
     generator, kind = np.random.default_rng(5), WorkKind("work", lambda need, columns: 1000 * need.stretches)
     memory, budget = resident_cuda.DeviceMemory(1 << 30), 120_000
-    sizes = [(stretches, resident_cuda.part_size(40_000, 400, 200, budget, lambda part, work=stretches: 1000 * work))
+    sizes = [(stretches, resident_cuda.part_size(40_000, 400, 200, [0.9 * budget],
+                                                 lambda part, work=stretches: 1000 * work))
              for stretches in (10, 60, 90, 10, 80, 20, 100, 90, 30)]
     assert len({size.residues for _, size in sizes}) > 4
     with mock.patch.object(resident_cuda, "_PATIENCE", 2):
