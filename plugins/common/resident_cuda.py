@@ -481,13 +481,14 @@ class DeviceMemory:
             Bytes that it has.
         """
         me = object()
+        size = math.ceil(size) if math.isfinite(size) else size  # so that nothing is left over when all are given back
         with self._for_parts[fills] if fills is not None else nullcontext():
             with self._changed:
                 self._asked.append(me)
                 while self._asked[0] is not me or (self._granted and self._granted + size > self._limit(budget)):
                     self._changed.wait()
                 self._asked.popleft()
-                free = _OF_BUDGET * self._limit(budget) - self._granted if fills else 0.0
+                free = int(_OF_BUDGET * self._limit(budget) - self._granted) if fills else 0
                 given = max(size, free)
                 self._granted += given
                 self._changed.notify_all()

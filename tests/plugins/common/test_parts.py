@@ -90,6 +90,9 @@ def test_stages_have_the_memory_of_their_turns() -> None:
         assert (given, more) == (100, 0.9 * 900 - 100)
     with memory.turn(300, 900, fills=True) as given:
         assert given == 0.9 * 900
+    with memory.turn(0.1, 900), memory.turn(0.2, 900):  # whole bytes, of which nothing is left over
+        pass
+    assert memory._granted == 0
 
 
 def test_all_volumes_of_a_search_come_in_parts_or_none() -> None:
