@@ -468,7 +468,8 @@ class DeviceMemory:
     def turn(self, size: float = math.inf, budget: int | None = None) -> Iterator[None]:
         """The turn of a stage that brings parts of its volume itself: nobody else gets so many bytes of the budget
         meanwhile, or any."""
-        with self._granting(size, budget):
+        # Whole bytes, of which nothing is left over when all are given back.
+        with self._granting(math.ceil(size) if math.isfinite(size) else size, budget):
             yield
 
     @contextmanager

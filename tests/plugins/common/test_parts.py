@@ -87,6 +87,18 @@ def test_stages_have_the_memory_of_their_turns() -> None:
         assert memory._granted == 5000
 
 
+def test_turns_give_all_back() -> None:
+    memory = resident_cuda.DeviceMemory(1000)
+    with memory.turn(0.1, 900), memory.turn(1.1 * 3, 900), memory.turn(1.1 * 7, 900):
+        assert memory._granted == 1 + 4 + 8
+    assert memory._granted == 0
+    with memory.turn(5000.5, 900):
+        assert memory._granted == 5001
+    with memory.turn():
+        assert memory._granted == math.inf
+    assert memory._granted == 0
+
+
 def test_all_volumes_of_a_search_come_in_parts_or_none() -> None:
     whole = resident_cuda.VOLUME_RESIDUES
     assert not resident_cuda.comes_in_parts(10 * whole, 1000, None)
