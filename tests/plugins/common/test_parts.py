@@ -90,8 +90,17 @@ def test_stages_have_the_memory_of_their_turns() -> None:
         assert (given, more) == (100, 0.9 * 900 - 100)
     with memory.turn(300, 900, fills=True) as given:
         assert given == 0.9 * 900
-    with memory.turn(0.1, 900), memory.turn(0.2, 900):  # whole bytes, of which nothing is left over
-        pass
+
+
+def test_turns_give_all_back() -> None:
+    memory = resident_cuda.DeviceMemory(1000)
+    with memory.turn(0.1, 900), memory.turn(1.1 * 3, 900), memory.turn(1.1 * 7, 900):
+        assert memory._granted == 1 + 4 + 8
+    assert memory._granted == 0
+    with memory.turn(5000.5, 900):
+        assert memory._granted == 5001
+    with memory.turn():
+        assert memory._granted == math.inf
     assert memory._granted == 0
 
 

@@ -5,15 +5,19 @@ simulates. ``--residues N`` goes on with random cases until the targets had so m
 """
 
 import argparse
+import math
 import random
+from collections import Counter
 from typing import Any
 from unittest import mock
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.cuda.jit import launching
+from seqloom.core.engine.memory import MemorySink
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import Intervals, SequenceBatch
-from seqloom.plugins.common import radix_cuda
+from seqloom.plugins.common import radix_cuda, resident_cuda
 from seqloom.plugins.common.resident_cuda import devices_for
 from seqloom.plugins.nucleotide_blast import (
     gapped_cuda,
@@ -310,6 +314,51 @@ def check_reached() -> None:
     assert any(spans > 1 for spans, _ in copied), copied
 
 
+def check_turns() -> None:
+    """Whole searches in parts with several units side by side, whose stages share as much memory as one needs or a
+    little more; and more hits than were to be expected, which are looked for again by whoever has the device alone."""
+    whole, chunk, modules, outgrown = packed_cuda._WHOLE, seed_cuda.CHUNK, chunked_modules(), list[bool]()
+    usual, alone = hits_cuda.SLACK, resident_cuda.DeviceMemory.turn
+
+    def turn(memory: resident_cuda.DeviceMemory, size: float = math.inf, budget: int | None = None) -> Any:
+        outgrown.append(size == math.inf)
+        return alone(memory, size, budget)
+
+    made = radix_cuda.DeviceWords
+
+    def made_between(capacity: int) -> Any:
+        with launching:  # the simulator replaces what makes arrays while a kernel of the same module runs
+            return made(capacity)
+
+    try:
+        packed_cuda._WHOLE, radix_cuda.DeviceWords = 1 << 40, made_between  # type: ignore[misc,assignment]
+        resident_cuda.DeviceMemory.turn = turn  # type: ignore[method-assign]
+        for module in modules:
+            module.CHUNK = 120 if SIMULATED else 5000
+        queries, targets = cases(31)
+        targets = SequenceBatch.of(NUCLEOTIDE, [targets.text(n) for n in range(len(targets))] * 3)
+        options = {"evalue": 10.0, "dust": "no"}
+        wanted = run_pipeline("megablast", queries, targets, options, backend="cpu")
+        assert len(wanted)
+        for budget in (2_500_000, 6_000_000, 1 << 30):
+            hits_cuda.SLACK = 1 if SIMULATED or budget == 6_000_000 else usual
+            sink = MemorySink()
+            found = run_pipeline("megablast", queries, targets, options, backend="cuda", device_memory=budget,
+                                 threads=4, volume_residues=150 if SIMULATED else 3000, sink=sink)
+            assert_same_hits(wanted, found, f"with {budget} bytes")
+            told = Counter[str]()
+            for slots in sink.stats:
+                for slot in slots.values():
+                    told.update(slot.counters)
+            assert told["extended"] and not told["units without room on a device"], told
+    finally:
+        packed_cuda._WHOLE, hits_cuda.SLACK, resident_cuda.DeviceMemory.turn = whole, usual, alone
+        radix_cuda.DeviceWords = made  # type: ignore[misc]
+        for module in modules:
+            module.CHUNK = chunk
+    assert any(outgrown) and not all(outgrown)
+
+
 def check_pipeline() -> None:
     """Whole searches give the hits of the CPU, over several volumes."""
     for pipeline in ("megablast",) if SIMULATED else PIPELINES:
@@ -345,7 +394,8 @@ def check_random(residues: int, seed: int = 0) -> None:
 CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": check_ambiguities,
           "sampled": check_sampled, "tables": check_tables, "tracebacks": check_tracebacks,
           "discontiguous": check_discontiguous, "chunks": check_chunks, "database_masks": check_database_masks,
-          "memory": check_memory, "parts": check_parts, "reached": check_reached, "pipeline": check_pipeline}
+          "memory": check_memory, "parts": check_parts, "reached": check_reached, "turns": check_turns,
+          "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
