@@ -373,9 +373,9 @@ class DeviceWords:
         self._stretches = cuda.device_array(_BLOCKS * processors() * STRETCH, np.int64)
         self._splits = cuda.device_array(capacity // (WORDS_PER_THREAD // 2 << BITS) + 2, np.int32)
 
-    def sort(self, total: int, bits: int, stream: Any = 0) -> None:
+    def sort(self, total: int, bits: int) -> None:
         """Put the first ``total`` words in ascending order of their lowest ``bits`` bits, equal ones as they stand."""
-        if self.passes(0, total, bits, stream) % 2:
+        if self.passes(0, total, bits) % 2:
             self._swap()
 
     def sort_parts(self, bounds: list[int], make_wait: Callable[[int, Any], object],

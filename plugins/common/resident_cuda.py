@@ -50,7 +50,7 @@ _TURNS, _SHARES = {True: 1, False: 2}, {True: 0.6, False: 0.15}
 """Stages whose volumes come part by part, of those that fill a device and of those that don't: how many have it at a
 time, and the share of the budget that parts and all that is needed beside them take of each, so that all find room.
 Those that fill it have more where others leave them more."""
-_OF_BUDGET, LEEWAY = 0.9, 1.1
+_OF_BUDGET, _SLACK = 0.9, 1.1
 """The same share of all of them, and of a stage that needs so much. What was there before is used again if it is that
 much larger at most."""
 _WORD, _LEAST_RESIDUES = 16, 256
@@ -436,16 +436,13 @@ class DeviceMemory:
             return volume.sending
 
     @contextmanager
-    def volume(self, targets: SequenceBatch, budget: int | None, most: float = math.inf) -> Iterator[Volume]:
+    def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
         """A volume, its residues as searched, on its way to the current device; it stays there while it is in use.
-
-        Args:
-            most: bytes of its room, where one that was there before is used again.
 
         Raises:
             BudgetError: as ``working_space``.
         """
-        with self._using(targets, budget, most=most) as held:
+        with self._using(targets, budget) as held:
             held.ahead = False
             yield held
 
@@ -464,8 +461,8 @@ class DeviceMemory:
             BudgetError: as ``working_space``.
         """
         working = kind.size(need, 0)
-        with (self.workspace(kind, need, budget, count, LEEWAY * working) as space,
-              closing(self.volumes(batches, size, budget)) as volumes):
+        with (self.workspace(kind, need, budget, count, _SLACK * working) as space,
+              closing(self._volumes(batches, size, budget)) as volumes):
             yield space, volumes
 
     @contextmanager
@@ -500,16 +497,15 @@ class DeviceMemory:
                     self._granted = self._granted - given if math.isfinite(given) else 0.0
                     self._changed.notify_all()
 
-    def volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int | None, most: int = PARTS_HELD
-                ) -> Generator[Volume, None, None]:
-        """Parts as volumes, so many of which are there at a time at most: the first goes when another is asked for."""
+    def _volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int) -> Generator[Volume, None, None]:
+        """Parts as volumes."""
         least, held = VolumeSize.of(*size), deque[tuple[ExitStack, Volume, SequenceBatch]]()
         try:
             for part in parts:
-                if len(held) == most:
+                if len(held) == PARTS_HELD:
                     held.popleft()[0].close()
                 stack = ExitStack()
-                volume = stack.enter_context(self._using(part, budget, least=least, most=LEEWAY * least.nbytes))
+                volume = stack.enter_context(self._using(part, budget, least=least, most=_SLACK * least.nbytes))
                 volume.ahead = False
                 held.append((stack, volume, part))
                 yield volume

@@ -6,11 +6,10 @@ its words. ``paper_tables_cuda.py`` has those of G-BLASTN.
 
 from __future__ import annotations
 
-import math
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache, cached_property
 from typing import Any
 
@@ -19,21 +18,15 @@ from numba import cuda as _cuda
 from seqloom.core.backends import on_device
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.jit import launching
-from seqloom.core.cuda.transfer import synchronize
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import offsets_of
 from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.resident_cuda import LEEWAY, PARTS_HELD, PartSize, Volume, device_memory
+from seqloom.plugins.common.resident_cuda import Volume, device_memory
 from seqloom.plugins.common.workspace_cuda import rounded
 from seqloom.plugins.nucleotide_blast import scan_cuda
 from seqloom.plugins.nucleotide_blast.look_up_cuda import look_up_kernel, look_up_sampled_kernel
-from seqloom.plugins.nucleotide_blast.packed_cuda import (
-    PackedTargets,
-    bytes_of_parts,
-    packed_size,
-    parts_on_device,
-)
+from seqloom.plugins.nucleotide_blast.packed_cuda import PackedTargets, packed_size
 from seqloom.plugins.nucleotide_blast.query_words_cpu import KEPT_SHARE
 from seqloom.plugins.nucleotide_blast.scan_cuda import ALL_HITS, FOUND, KEPT, LOOKED_UP, scan_kernel
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK, Scanned, ScannedSeeds, places_of
@@ -55,6 +48,8 @@ MOST_PLACES = 1 << 30
 SLACK = 1 << 16
 """Found places and hits that there is room for beyond those to be expected."""
 _BLOCKS_PER_PROCESSOR = 8
+_OF_BUDGET = 0.9
+"""Of a device's memory that a part of a volume, its hits and the table take at most."""
 
 
 class Pieces(NamedTuple):
@@ -124,39 +119,16 @@ class Rooms(NamedTuple):
 
 
 class Kept:
-    """Arrays on a device that parts of a volume have in common, which are gone through one after the other.
-
-    Attributes:
-        stream: where all work on them is queued, so that copies of the next part needn't wait for it.
-    """
+    """Arrays on a device that parts of a volume have in common, which are gone through one after the other."""
 
     def __init__(self) -> None:
         self._made: dict[Any, tuple[int, Any]] = {}
-        self._sent: dict[str, np.ndarray] = {}
-        self.stream: Any = 0 if SIMULATED else cuda.stream()
 
     def of(self, what: Any, make: Callable[[int], Any], size: int = 0) -> Any:
         """What was made under that name, if it is of that size or larger; else what ``make`` makes of the size."""
         if what not in self._made or self._made[what][0] < size:
             self._made[what] = size, make(size)
         return self._made[what][1]
-
-    def sent(self, what: str, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """Copies of some arrays, none of them empty, that are sent as one, since each copy is waited for; in the place
-        of those of the same name."""
-        *firsts, size = (8 * offsets_of(np.array([-(-array.nbytes // 8) for array in arrays]))).tolist()
-        together = np.zeros(size, np.uint8)
-        for first, array in zip(firsts, arrays, strict=True):
-            together[first : first + array.nbytes] = array.view(np.uint8)
-        there = self.of(what, lambda size: cuda.device_array(size, np.uint8), rounded(size))
-        there[:size].copy_to_device(together, stream=self.stream)
-        self._sent[what] = together  # for as long as it may be on its way
-        return [there[first : first + array.nbytes].view(array.dtype)
-                for first, array in zip(firsts, arrays, strict=True)]
-
-
-class Outgrown(Exception):
-    """There turned out to be more than a turn of a device has room for."""
 
 
 class Searched(NamedTuple):
@@ -170,7 +142,7 @@ class Searched(NamedTuple):
         bits: of a place in keys.
         keys, places, shifts: u8, i4, i4, for hits.
         counts: i8[4].
-        kept: what words may keep for the next part, and the stream for it.
+        kept: what words may keep for the next part.
     """
 
     packed: Any
@@ -292,13 +264,12 @@ class RankedWords(Words):
         there = searched.strands
         table = searched.kept.of(("table", id(self)), lambda _: [
             cuda.to_device(array) if len(array) else cuda.device_array(1, array.dtype) for array in self.table])
-        runs = searched.kept.of(("runs", id(self)), lambda _: cuda.to_device(self.runs))
-        stream = searched.kept.stream
+        runs = cuda.to_device(self.runs)
         found = searched.kept.of("found", lambda size: cuda.device_array(size, np.int32), max(1, rooms.found))
         stride, bits = np.int64(self.stride), np.int64(self.bits)
         tile = scan_cuda.THREADS * scan_cuda.PER_THREAD
         with launching:
-            scan_kernel(self.templates)[block_count(-(-searched.total // tile)), scan_cuda.THREADS, stream](
+            scan_kernel(self.templates)[block_count(-(-searched.total // tile)), scan_cuda.THREADS](
                 searched.packed, searched.lows, searched.firsts, searched.tiles, np.int64(searched.total), stride, runs,
                 bits, table[0], found, np.int64(rooms.found), searched.counts)
         blocks = block_count(-(-rooms.found // scan_cuda.THREADS))
@@ -312,13 +283,14 @@ class RankedWords(Words):
             widths, *cutoffs = searched.kept.of(("cutoffs", id(self)), lambda _: [
                 cuda.to_device(array) for array in self.cutoffs or ()])
             with launching:
-                look_up_sampled_kernel()[blocks, scan_cuda.THREADS, stream](
+                look_up_sampled_kernel()[blocks, scan_cuda.THREADS](
                     *targets, *table, *queries, widths, *sizes, *cutoffs, *room_for)
         else:
             with launching:
                 look_up_kernel(self.templates, self.templates == 1 and self.width < self.size)[
-                    blocks, scan_cuda.THREADS, stream](*targets, *table, *queries, *sizes, *room_for)
-        return on_host(stream, searched.counts)[0]
+                    blocks, scan_cuda.THREADS](*targets, *table, *queries, *sizes, *room_for)
+        result: np.ndarray = searched.counts.copy_to_host()
+        return result
 
 
 @dataclass(frozen=True)
@@ -378,13 +350,12 @@ class KeyLayout(NamedTuple):
 def runs_of_pieces(pieces: Pieces, words: Words, everywhere: int, most: int | None = None) -> list[tuple[int, int]]:
     """Pieces first … last − 1 of launches: as many as keys and numbers of places have bits for, of ``most`` bases."""
     waiting, runs = [(0, len(pieces.lengths))], []
-    if most is not None:
-        waiting = PartSize(most, len(pieces.lengths)).cut(offsets_of(pieces.lengths))[::-1]
     while waiting:
         first, last = waiting.pop()
         lengths = pieces.lengths[first:last]
         if last - first < 2 or (KeyLayout.of(lengths, everywhere, words.templates).fits
-                                and int(words.scan_places(lengths).sum()) <= words.most_places):
+                                and int(words.scan_places(lengths).sum()) <= words.most_places
+                                and (most is None or int(lengths.sum()) <= most)):
             runs.append((first, last))
         else:
             middle = (first + last) // 2
@@ -403,50 +374,35 @@ def bytes_of_room(words: Words, strands: Strands, pieces: int, places: int, room
             + 4 * places // scan_cuda.THREADS + words.held(rooms) + bytes_of_hits(rooms.hits))
 
 
-def bases_with_room(words: Words, strands: Strands, pieces: Pieces, most: float) -> int:
-    """Bases of targets for which, and for whose hits, there is room at a time in so many bytes: for those of the next
-    part as well, unless these are all."""
-    everything = bases = int(pieces.lengths.sum())
+def bases_with_room(words: Words, strands: Strands, pieces: Pieces, budget: int) -> int:
+    """Bases of targets for which, and for whose hits, a device has room at a time."""
+    bases = int(pieces.lengths.sum())
     while bases > 1:
         places = bases // words.stride
         rooms = words.expected(places)
-        volumes = (PARTS_HELD if bases < everything else 1) * packed_size(bases).nbytes
-        if volumes + words.passing(rooms) + bytes_of_room(
-                words, strands, len(pieces.lengths), places, rooms) <= most:
+        if packed_size(bases).nbytes + words.passing(rooms) + bytes_of_room(
+                words, strands, len(pieces.lengths), places, rooms) <= _OF_BUDGET * budget:
             break
         bases = 7 * bases // 8
     return bases
-
-
-def on_host(stream: Any, *arrays: Any) -> list[np.ndarray]:
-    """Device arrays when all is done that is queued on a stream."""
-    here = [array.copy_to_host(stream=stream) if array.size else np.empty(0, array.dtype) for array in arrays]
-    synchronize(stream)
-    return here
 
 
 class DeviceHits:
     """Hits of some words in some pieces, on the device on which they were found, for as long as this lives.
 
     Args:
-        kept: of parts whose hits go to the host when they have been found, so that others have the room;
-            ``brought_back`` brings them there again.
-        volume: the bases on the device, in that case.
-        most: bytes that may be taken beside it.
+        kept: of parts whose hits go to the host when they have been found, so that others have the room; ``there``
+            brings them back.
 
     Attributes:
         device: its number.
         pieces, layout: what was searched, and how keys are made.
         strands: of the queries, there.
         volume: the packed targets there.
-        stream: where work on them is queued.
         lows, lengths, diagonals: i8[pieces] there.
         words: keys, and once they are sorted the hits that they are of. places, shifts: i4, of the hits.
         count: hits that are there. total: with those that weren't kept.
         looked_up: pairs of equal words.
-
-    Raises:
-        Outgrown: more are needed.
     """
 
     words: radix_cuda.DeviceWords
@@ -456,75 +412,78 @@ class DeviceHits:
     volume: Volume
 
     def __init__(self, device: int, words: Words, targets: PackedTargets, pieces: Pieces, strands: Strands,
-                 budget: int | None, kept: Kept | None = None, volume: Volume | None = None, most: float = math.inf
-                 ) -> None:
+                 budget: int | None, kept: Kept | None = None) -> None:
         self.device, self.pieces, self._words, self._sorted = device, pieces, words, False
         self.layout = KeyLayout.of(pieces.lengths, len(strands.codes), words.templates)
-        self.targets, self.searched, self.budget = targets, strands, budget
-        self.aside: list[np.ndarray] | None = None
+        self._targets, self._searched, self._budget = targets, strands, budget
+        self._aside: list[np.ndarray] | None = None
         self._held = ExitStack()
         weakref.finalize(self, self._held.close)
         try:
-            self._take_bases(kept or Kept(), volume or self._held.enter_context(targets.on_device(budget)))
+            self._bring_bases(kept or Kept())
             self._room = self._held.enter_context(ExitStack())
-            self._find(strands, budget, most)
+            self._find(strands, budget)
         except BaseException:
             self._held.close()
             raise
         if kept:
-            self.aside = self._fetched()
-            self.leave()
+            self._aside = self._fetched()
+            self._leave()
         else:
             del self._kept  # what hits don't need
 
-    def _take_bases(self, kept: Kept, volume: Volume) -> None:
-        self._kept, self.stream, self.volume = kept, kept.stream, volume
-        volume.arrived([kept.stream])
-        self.packed = volume.residues.view(np.uint32)
-        self.strands = kept.of("strands", lambda _: self.searched.on_device())
+    def _bring_bases(self, kept: Kept) -> None:
+        self._kept = kept
+        self.volume = self._held.enter_context(self._targets.on_device(self._budget))
+        self.packed = self.volume.residues.view(np.uint32)
+        self.lows, self.lengths, self.diagonals = map(cuda.to_device, (
+            self.pieces.lows, self.pieces.lengths, self.layout.diagonals[:-1]))
+        self.strands = kept.of("strands", lambda _: self._searched.on_device())
 
     def _fetched(self) -> list[np.ndarray]:
-        """Words, places and shifts of all hits on the host."""
-        return on_host(self.stream, *(array[: self.count] for array in (self.words.words, self.places, self.shifts)))
+        """Words, their rows, places and shifts of all hits on the host."""
+        return [array[: self.count].copy_to_host() if self.count else np.empty(0, array.dtype)
+                for array in (self.words.words, self.words.rows, self.places, self.shifts)]
 
-    def leave(self) -> None:
-        """Have nothing on the device."""
+    def _leave(self) -> None:
         self._held.close()
-        self._sorted = False
         del self.volume, self.packed, self.lows, self.lengths, self.diagonals, self.strands
-        del self.words, self.places, self.shifts, self._kept, self.stream
+        del self.words, self.places, self.shifts, self._kept
 
-    @property
-    def nbytes(self) -> int:
-        """Device memory for hits that come back, beside the bases that they are in."""
-        return (BYTES_OF_COUNTERS + self.searched.codes.size * BYTES_PER_PLACE
+    @contextmanager
+    def there(self, kept: Kept) -> Iterator[None]:
+        """While hits are on the current device, which is theirs, and what they are in: those set aside come back.
+
+        kept: of the device, for all of its parts.
+        """
+        if self._aside is None:
+            yield
+            return
+        size = (BYTES_OF_COUNTERS + self._searched.codes.size * BYTES_PER_PLACE
                 + BYTES_PER_PIECE * len(self.pieces.lengths) + bytes_of_hits(self.count))
+        with device_memory().turn(), device_memory().working_space(size, self._budget, "word hits on the device"):
+            self._bring_bases(kept)
+            words, _, places, shifts = self._aside
+            self._make_room(self.count)
+            for array, hits in ((self.words.words, words), (self.places, places), (self.shifts, shifts)):
+                array[: self.count].copy_to_device(hits)
+            self._sorted = False
+            try:
+                yield
+            finally:
+                self._leave()
+                self._sorted = False
 
-    def come_back(self, kept: Kept, volume: Volume) -> None:
-        """Hits that were set aside are on the current device, which is theirs, until they ``leave`` it."""
-        assert self.aside is not None
-        self._take_bases(kept, volume)
-        self.lows, self.lengths, self.diagonals = kept.sent("pieces", self._of_pieces())
-        self._make_room(self.count)
-        for array, hits in zip((self.words.words, self.places, self.shifts), self.aside, strict=True):
-            array[: self.count].copy_to_device(hits, stream=self.stream)
-
-    def _of_pieces(self) -> list[np.ndarray]:
-        return [np.ascontiguousarray(self.pieces.lows), np.ascontiguousarray(self.pieces.lengths),
-                self.layout.diagonals[:-1]]
-
-    def _find(self, strands: Strands, budget: int | None, most: float) -> None:
+    def _find(self, strands: Strands, budget: int | None) -> None:
         places = self._words.scan_places(self.pieces.lengths)
         firsts = offsets_of(places)
         total = int(firsts[-1])
         rooms = self._words.expected(total)
         while True:
-            size = bytes_of_room(self._words, strands, len(places), total, rooms)
-            if size + (passing := self._words.passing(rooms)) > most:
-                raise Outgrown
             self._room.close()
-            self._room.enter_context(device_memory().working_space(size, budget, "word hits on the device"))
-            with device_memory().working_space(passing, budget, "pairs of words on the device"):
+            self._room.enter_context(device_memory().working_space(
+                bytes_of_room(self._words, strands, len(places), total, rooms), budget, "word hits on the device"))
+            with device_memory().working_space(self._words.passing(rooms), budget, "pairs of words on the device"):
                 counts = self._launched(firsts, total, rooms)
             grown = rooms.grown(self._words.needed(counts))
             if grown == rooms:
@@ -538,12 +497,12 @@ class DeviceHits:
         """Counters of all passes."""
         tile = scan_cuda.THREADS * scan_cuda.PER_THREAD
         tiles = np.searchsorted(firsts, np.append(np.arange(0, total, tile), max(0, total - 1)), "right") - 1
-        self.lows, self.lengths, self.diagonals, begins, counts, tiles_there = self._kept.sent("pieces", [
-            *self._of_pieces(), firsts[:-1], np.zeros(4, np.int64), tiles.astype(np.int32)])
+        begins, tiles_there = map(cuda.to_device, (firsts[:-1], tiles.astype(np.int32)))
         self._make_room(rooms.hits)
         return self._words.launch(Searched(
             self.packed, self.lows, self.lengths, begins, self.diagonals, tiles_there, total, self.strands,
-            self.layout.bits, self.words.words, self.places, self.shifts, counts, self._kept), rooms)
+            self.layout.bits, self.words.words, self.places, self.shifts, cuda.to_device(np.zeros(4, np.int64)),
+            self._kept), rooms)
 
     def _make_room(self, hits: int) -> None:
         self.words = self._kept.of("words", radix_cuda.DeviceWords, hits)
@@ -559,8 +518,8 @@ class DeviceHits:
         """u8 and i4 on the device: keys by diagonal and place, and the hits that they are of."""
         if self.count and not self._sorted:
             with launching:
-                radix_cuda.number_rows[(*radix_cuda.grid(self.count), self.stream)](0, self.count, 0, self.words.rows)
-                self.words.sort(self.count, self.layout.bits + int(self.layout.diagonals[-1]).bit_length(), self.stream)
+                radix_cuda.number_rows[radix_cuda.grid(self.count)](0, self.count, 0, self.words.rows)
+                self.words.sort(self.count, self.layout.bits + int(self.layout.diagonals[-1]).bit_length())
             self._sorted = True
         return self.words.words, self.words.rows
 
@@ -571,10 +530,9 @@ class DeviceHits:
         begins: of the strands.
         """
         with on_device(self.device):
-            keys, places, shifts = self.aside or self._fetched()
-            if self._sorted:
-                of_keys = on_host(self.stream, self.words.rows[: self.count])[0]
-                places, shifts = places[of_keys], shifts[of_keys]
+            keys, of_keys, places, shifts = self._aside or self._fetched()
+        if self._sorted:
+            places, shifts = places[of_keys], shifts[of_keys]
         places = places.astype(np.int64)
         in_piece = (keys & np.uint64((1 << self.layout.bits) - 1)).astype(np.int64)
         diagonal = (keys >> np.uint64(self.layout.bits)).astype(np.int64)
@@ -584,36 +542,6 @@ class DeviceHits:
         apart = diagonal - self.layout.diagonals[piece] - begins[-1]
         order = np.lexsort((word - apart, word, template, piece, query))
         return np.stack([query, piece, places, places + apart, shifts], axis=1)[order]
-
-
-def brought_back(parts: Sequence[DeviceHits], kept: Kept) -> Generator[DeviceHits, None, None]:
-    """Hits of the current device, one part after the other, each on it while no other is asked for.
-
-    Those that were set aside come back in one turn of the device, and while it is at work on one part the bases of the
-    next are on their way. Others are there. What is queued for hits is to be queued on the stream of ``kept``.
-    """
-    if not parts or parts[0].aside is None:
-        for part in parts:
-            part.stream = kept.stream  # all is done that is queued on its own
-            yield part
-        return
-    budget, memory, bases = parts[0].budget, device_memory(), [part.targets for part in parts]
-    working = max(part.nbytes for part in parts)
-    ahead = has_room(working + bytes_of_parts(bases, True), budget)
-    size = LEEWAY * (working + bytes_of_parts(bases, ahead))
-    with (memory.turn(size, budget), memory.working_space(working, budget, "word hits on the device"),
-          parts_on_device(bases, budget, ahead) as volumes):
-        for part, volume in zip(parts, volumes, strict=True):
-            part.come_back(kept, volume)
-            try:
-                yield part
-            finally:
-                part.leave()
-
-
-def has_room(size: float, budget: int | None) -> bool:
-    """Whether what takes so much, and a little more where it is used again, is there beside others or alone."""
-    return budget is None or LEEWAY * size <= budget
 
 
 def block_count(most: int) -> int:

@@ -1,17 +1,14 @@
 """Targets on CUDA devices, two bits a base: sent there while the volume before is searched.
 
-Where a device has no room for a volume, word hits are found part by part, and alignments have the bases that they can
-reach (``reached_cuda.py``).
+Where a device has no room for a volume, word hits are found part by part, and what aligns them is the host's.
 """
 
 from __future__ import annotations
 
-import math
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, pairwise
 from typing import cast
 
 import numpy as np
@@ -23,9 +20,7 @@ from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.resident_cuda import (
-    PARTS_HELD,
     VOLUME_RESIDUES,
-    PartSize,
     Upload,
     Volume,
     VolumeSize,
@@ -64,9 +59,10 @@ class PackedTargets:
         return np.array([len(self.bits)], np.int64)
 
     @contextmanager
-    def on_device(self, budget: int | None, most: float = math.inf) -> Iterator[Volume]:
+    def on_device(self, budget: int | None) -> Iterator[Volume]:
         """The bases on the current device, as ``DeviceMemory.volume``."""
-        with device_memory().volume(cast(SequenceBatch, self), budget, most) as volume:
+        with device_memory().volume(cast(SequenceBatch, self), budget) as volume:
+            volume.arrived([0])
             yield volume
 
     def bring(self, budget: int | None) -> Upload:
@@ -75,31 +71,6 @@ class PackedTargets:
     def part(self, low: int, high: int) -> tuple[PackedTargets, int]:
         """Bytes that have bases ``low`` … ``high`` − 1, with what is read behind them; and the first base there."""
         return PackedTargets(self.bits[low // 4 : -(-high // 4) + SPARE]), low // 4 * 4
-
-
-@contextmanager
-def parts_on_device(parts: Sequence[PackedTargets], budget: int | None, ahead: bool) -> Iterator[Iterator[Volume]]:
-    """Parts of a volume on the current device, one after the other, each as long as no other is asked for.
-
-    Args:
-        ahead: whether each is on its way while the device is at work on the one before, so that two are there.
-    """
-    batches = (cast(SequenceBatch, part) for part in parts)
-    size = PartSize(max(len(part.bits) for part in parts), 1)
-    with closing(device_memory().volumes(batches, size, budget, PARTS_HELD if ahead else 1)) as volumes:
-        yield _one_ahead(volumes) if ahead else volumes
-
-
-def bytes_of_parts(parts: Sequence[PackedTargets], ahead: bool) -> int:
-    """Device memory for as many as ``parts_on_device`` has there at a time."""
-    return (PARTS_HELD if ahead else 1) * max(VolumeSize.of(len(part.bits), 1).nbytes for part in parts)
-
-
-def _one_ahead(volumes: Iterator[Volume]) -> Iterator[Volume]:
-    """Each when the next one has been asked for."""
-    for volume, _ in pairwise(chain(volumes, [None])):
-        assert volume is not None
-        yield volume
 
 
 def packed_size(bases: int) -> VolumeSize:

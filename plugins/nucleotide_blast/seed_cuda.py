@@ -6,16 +6,14 @@ no device has room for, since the queries are full of repeats, are found by the 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 from seqloom.core.backends import device_count
-from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import short_switch_interval
@@ -23,7 +21,7 @@ from seqloom.core.errors import BudgetError
 from seqloom.core.index import Index
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape
-from seqloom.plugins.common.resident_cuda import LEEWAY, VOLUME_RESIDUES, Volume, device_memory, on_devices
+from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, device_memory, on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
 from seqloom.plugins.nucleotide_blast.discontiguous_cpu import DiscontiguousWordHitsCpu
 from seqloom.plugins.nucleotide_blast.discontiguous_reference import TEMPLATE_WORDS, DiscontiguousWordHits
@@ -35,7 +33,6 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     Cutoffs,
     DeviceHits,
     Kept,
-    Outgrown,
     Pieces,
     RankedWords,
     SeedsOnDevices,
@@ -43,19 +40,15 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     Words,
     bases_with_room,
     bytes_of_hits,
-    bytes_of_room,
     expected_hits,
-    has_room,
     runs_of_pieces,
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands
 from seqloom.plugins.nucleotide_blast.packed_cuda import (
     PackedTargets,
     bases_in_parts,
-    bytes_of_parts,
     packed_size,
     packed_targets,
-    parts_on_device,
     shape_of_part,
 )
 from seqloom.plugins.nucleotide_blast.paper_tables_cuda import TableWords
@@ -86,11 +79,8 @@ WINDOW = 32
 _PLACE, _PAIR, _KIND = 0.03, 1.0, 0.5
 """About how many nanoseconds a device takes for a place, and for a pair of equal words, and the host for each possible
 word: a table of words of 13 bases took one core of an AMD EPYC 39 ms where one of 12 took 19 (900,000 words)."""
-BYTES_OF_HIT_HERE = 8 + 4 + 4
+BYTES_OF_HIT_HERE = 8 + 4 + 4 + 4
 """Of one that is set aside."""
-_BESIDE_OTHERS, _ALONE, _WORTH = 0.45, 0.9, 3
-"""Of a device's memory that parts of a volume, their hits and the table take at most, beside other stages and without
-them. It is less where there are so many times as many parts for it at most, as each takes a while of its own."""
 BYTES_PER_SEED_HERE = 30
 """Of a hit on the host, where it is extended on the device: segments, which few grow to."""
 
@@ -140,19 +130,19 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
 
     def search(task: tuple[int, tuple[int, int]]) -> list[tuple[int, DeviceHits]]:
         device, (begin, end) = task
-        own = pieces.part(begin, end)
-        parts = [_Part(wanted, begin + first, packed_bases, own.part(first, last)) for wanted in looked_for
-                 for first, last in runs_of_pieces(own, wanted, len(strands.codes),
-                                                   _bases_of_part(wanted, strands, own, budget) if aside else None)]
-        if aside:
-            parts = [part.alone() for part in parts]
-        found, hits_of = list[tuple[int, DeviceHits]](), _set_aside if aside else _found_there
-        with closing(hits_of(device, parts, strands, budget)) as hits:
-            for part, of_part in zip(parts, hits, strict=True):
-                context.cancellation.check()
-                context.advance(int(part.pieces.lengths.sum()), len(looked_for) * targets.total_residues)
-                found.append((part.first, of_part))
-        return found
+        parts, own = [], pieces.part(begin, end)
+        kept = Kept() if aside else None
+        with device_memory().turn() if aside else nullcontext():
+            for wanted in looked_for:
+                most = bases_with_room(wanted, strands, own, budget) if aside and budget is not None else None
+                for first, last in runs_of_pieces(own, wanted, len(strands.codes), most):
+                    context.cancellation.check()
+                    searched, piece = packed_bases, own.part(first, last)
+                    if aside:
+                        searched, piece = part_of(packed_bases, piece)
+                    parts.append((begin + first, DeviceHits(device, wanted, searched, piece, strands, budget, kept)))
+                    context.advance(int(piece.lengths.sum()), len(looked_for) * targets.total_residues)
+        return parts
 
     with short_switch_interval():
         found = on_devices(search, list(enumerate(work)), range(len(work))) if work else []
@@ -169,63 +159,10 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     return Seeds.later(sum(part.total for _, part in parts), make, (CHUNK_COLUMN, SHIFT_COLUMN))
 
 
-class _Part(NamedTuple):
-    """What is looked for at a time: words, the number of the first piece, bases and the pieces of these."""
-
-    words: Words
-    first: int
-    bases: PackedTargets
-    pieces: Pieces
-
-    def alone(self) -> _Part:
-        """The same with the bases of its pieces alone, which are neighbours."""
-        lows, lengths = self.pieces.lows, self.pieces.lengths
-        bases, first = self.bases.part(int(lows.min()), int((lows + lengths).max()))
-        return self._replace(bases=bases, pieces=self.pieces._replace(lows=lows - first))
-
-    def hits(self, device: int, strands: Strands, budget: int | None, kept: Kept | None = None,
-             volume: Volume | None = None, most: float = math.inf) -> DeviceHits:
-        return DeviceHits(device, self.words, self.bases, self.pieces, strands, budget, kept, volume, most)
-
-    def working(self, strands: Strands) -> int:
-        """Bytes that are to be expected beside the bases."""
-        places = int(self.words.scan_places(self.pieces.lengths).sum())
-        rooms = self.words.expected(places)
-        return self.words.passing(rooms) + bytes_of_room(self.words, strands, len(self.pieces.lengths), places, rooms)
-
-
-def _bases_of_part(words: Words, strands: Strands, pieces: Pieces, budget: int | None) -> int | None:
-    """Bases that are there at a time at most: fewer than there is room for, if others find room then."""
-    if budget is None:
-        return None
-    beside, alone = (bases_with_room(words, strands, pieces, share * budget) for share in (_BESIDE_OTHERS, _ALONE))
-    return beside if _WORTH * beside >= alone else alone
-
-
-def _found_there(device: int, parts: Sequence[_Part], strands: Strands, budget: int | None
-                 ) -> Generator[DeviceHits, None, None]:
-    """Hits of parts, which stay on the current device."""
-    for part in parts:
-        yield part.hits(device, strands, budget)
-
-
-def _set_aside(device: int, parts: Sequence[_Part], strands: Strands, budget: int | None
-               ) -> Generator[DeviceHits, None, None]:
-    """Hits of parts, which are found in a turn of the current device; and in a turn of all of it, where there are more
-    than were to be expected."""
-    if not parts:
-        return
-    done, working, alone, memory = 0, max(part.working(strands) for part in parts), False, device_memory()
-    while done < len(parts):
-        left, kept = parts[done:], Kept()
-        bases = [part.bases for part in left]
-        ahead = not alone and has_room(working + bytes_of_parts(bases, True), budget)
-        size = math.inf if alone else LEEWAY * (working + bytes_of_parts(bases, ahead))
-        with memory.turn(size, budget), parts_on_device(bases, budget, ahead) as volumes, suppress(Outgrown):
-            for part, volume in zip(left, volumes, strict=True):
-                yield part.hits(device, strands, budget, kept, volume, math.inf if alone else working)
-                done += 1
-        alone = True
+def part_of(bases: PackedTargets, pieces: Pieces) -> tuple[PackedTargets, Pieces]:
+    """The bases of neighbouring pieces alone, and where these are among them."""
+    part, first = bases.part(int(pieces.lows.min()), int((pieces.lows + pieces.lengths).max()))
+    return part, pieces._replace(lows=pieces.lows - first)
 
 
 def sampled_words(context: Context, index: Index, length: int, strands: Strands) -> Words:

@@ -6,8 +6,7 @@ pairs of hits on neighbouring diagonals.
 
 from __future__ import annotations
 
-from contextlib import closing
-from itertools import groupby
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from seqloom.core.records import Seeds
 from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.common.workspace_cuda import rounded
 from seqloom.plugins.nucleotide_blast.extend_cuda import SEGMENT, extend_kernel, tabulate_kernel
-from seqloom.plugins.nucleotide_blast.hits_cuda import DeviceHits, Kept, SeedsOnDevices, brought_back, on_host
+from seqloom.plugins.nucleotide_blast.hits_cuda import DeviceHits, Kept, SeedsOnDevices
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
@@ -55,13 +54,10 @@ class UngappedExtensionCuda(UngappedExtensionCpu):
         if window and (table_words(context)[2].any()
                        or pair_reach(window, context.options.off_diagonal_range, found.length)):
             return super()._of_scanned(context, records)
-        parts = []
-        for device, some in groupby(found.parts, lambda part: part[1].device):
-            those = [(first, hits) for first, hits in some if hits.count]
-            with on_device(device), closing(brought_back([hits for _, hits in those], kept := Kept())) as there:
-                for (first, _), hits in zip(those, there, strict=True):
-                    parts.append(_table(context, hits, found.length, found.chunks, first, kept))
-                    context.advance(hits.count, len(records))
+        parts, kept = [], defaultdict[int, Kept](Kept)
+        for first, hits in found.parts:
+            parts.append(_table(context, hits, found.length, found.chunks, first, kept[hits.device]))
+            context.advance(hits.count, len(records))
         if len(parts) == 1:
             return parts[0]
         table = np.concatenate([np.empty((0, len(COLUMNS)), np.int32), *parts])
@@ -73,39 +69,41 @@ def _table(context: Context, hits: DeviceHits, length: int, chunks: np.ndarray, 
     """Rows of ``COLUMNS``, column by column, by query, piece, diagonal and place.
 
     Args:
-        hits: there are some, on the current device.
         length: bases of a hit.
         chunks, first: i8[p, 2], target and begin of each piece; the number of the first one of the hits.
         kept: of the device of the hits.
     """
-    scoring, queries, stream = context.scoring, context.queries, kept.stream
-    (keys, rows), strands = hits.sorted_keys(), hits.strands
-    scores, matrix, limits, *about = kept.of("scores", lambda _: list(map(cuda.to_device, (
-        np.array(group_scores(scoring.reward, scoring.penalty), np.int32),
-        np.ascontiguousarray(scoring.matrix, np.int32).ravel(), strand_limits(context).astype(np.int64).ravel(),
-        queries.lengths.astype(np.int64), queries.ordinals.astype(np.int64), chunks))))
+    if not hits.count:
+        return np.empty((0, len(COLUMNS)), np.int32)
+    scoring, queries = context.scoring, context.queries
+    with on_device(hits.device), hits.there(kept):
+        (keys, rows), strands = hits.sorted_keys(), hits.strands
+        scores, matrix, limits = map(cuda.to_device, (
+            np.array(group_scores(scoring.reward, scoring.penalty), np.int32),
+            np.ascontiguousarray(scoring.matrix, np.int32).ravel(), strand_limits(context).astype(np.int64).ravel()))
 
-    def launch(room: int) -> tuple[int, np.ndarray]:
-        segments = kept.of("segments", lambda size: cuda.device_array(size, np.int32), room * SEGMENT)
-        order, (counts,) = kept.of("order", radix_cuda.DeviceWords, room), kept.sent("counts", [np.zeros(1, np.int64)])
-        with launching:
-            extend_kernel()[-(-hits.count // THREADS), THREADS, stream](
-                keys, rows, np.int64(hits.count), hits.places, hits.shifts, np.int64(hits.layout.bits), hits.packed,
-                hits.lows, hits.lengths, hits.diagonals, strands.codes, strands.groups, strands.begins,
-                strands.blocks, np.int64(BLOCK), scores, matrix, np.int64(scoring.matrix.shape[1]), limits,
-                np.int64(context.options.window_size), np.int64(length), np.int64(SHORTEST_APPROXIMATE_WORD),
-                segments, order.words, np.int64(room), counts)
-        count = int(on_host(stream, counts)[0][0])
-        if not 0 < count <= room:
-            return count, np.empty((0, len(COLUMNS)), np.int32)
-        columns = kept.of("columns", lambda size: cuda.device_array(size, np.int32), rounded(len(COLUMNS) * count))
-        with launching:
-            radix_cuda.number_rows[(*radix_cuda.grid(count), stream)](0, count, 0, order.rows)
-            order.sort(count, 32 + len(queries).bit_length(), stream)
-            tabulate_kernel()[-(-count // THREADS), THREADS, stream](
-                segments, order.rows, np.int64(count), *about, np.int64(first), np.int64(PLUS), np.int64(MINUS),
-                columns)
-        return count, on_host(stream, columns[: len(COLUMNS) * count])[0].reshape(len(COLUMNS), count).T
+        def launch(room: int) -> tuple[int, np.ndarray]:
+            segments, counts = cuda.device_array(room * SEGMENT, np.int32), cuda.to_device(np.zeros(1, np.int64))
+            order = radix_cuda.DeviceWords(room)
+            with launching:
+                extend_kernel()[-(-hits.count // THREADS), THREADS](
+                    keys, rows, np.int64(hits.count), hits.places, hits.shifts, np.int64(hits.layout.bits), hits.packed,
+                    hits.lows, hits.lengths, hits.diagonals, strands.codes, strands.groups, strands.begins,
+                    strands.blocks, np.int64(BLOCK), scores, matrix, np.int64(scoring.matrix.shape[1]), limits,
+                    np.int64(context.options.window_size), np.int64(length), np.int64(SHORTEST_APPROXIMATE_WORD),
+                    segments, order.words, np.int64(room), counts)
+            count = int(counts.copy_to_host()[0])
+            if not 0 < count <= room:
+                return count, np.empty((0, len(COLUMNS)), np.int32)
+            there = cuda.device_array(len(COLUMNS) * count, np.int32)
+            about = map(cuda.to_device, (queries.lengths.astype(np.int64), queries.ordinals.astype(np.int64), chunks))
+            with launching:
+                radix_cuda.number_rows[radix_cuda.grid(count)](0, count, 0, order.rows)
+                order.sort(count, 32 + len(queries).bit_length())
+                tabulate_kernel()[-(-count // THREADS), THREADS](
+                    segments, order.rows, np.int64(count), *about, np.int64(first), np.int64(PLUS), np.int64(MINUS),
+                    there)
+            return count, there.copy_to_host().reshape(len(COLUMNS), count).T
 
-    result: np.ndarray = with_capacity(launch, rounded(SEGMENTS + hits.expected_segments))
-    return result
+        result: np.ndarray = with_capacity(launch, rounded(SEGMENTS + hits.expected_segments))
+        return result

@@ -5,19 +5,15 @@ simulates. ``--residues N`` goes on with random cases until the targets had so m
 """
 
 import argparse
-import math
 import random
-from collections import Counter
 from typing import Any
 from unittest import mock
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
-from seqloom.core.cuda.jit import launching
-from seqloom.core.engine.memory import MemorySink
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import Intervals, SequenceBatch
-from seqloom.plugins.common import radix_cuda, resident_cuda
+from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.common.resident_cuda import devices_for
 from seqloom.plugins.nucleotide_blast import (
     gapped_cuda,
@@ -26,7 +22,6 @@ from seqloom.plugins.nucleotide_blast import (
     packed_cuda,
     paper_kernels_cuda,
     paper_tables_cuda,
-    reached_cuda,
     scan_cuda,
     seed_cuda,
     traceback_cuda,
@@ -232,8 +227,8 @@ def check_memory() -> None:
 
 
 def check_parts() -> None:
-    """Volumes that devices have no room for: word hits are found part by part and extended later; several widths of
-    words, two devices, and seeds that are looked at."""
+    """Volumes that devices have no room for: word hits are found part by part and extended later, others are aligned by
+    the host; several widths of words, two devices, and seeds that are looked at."""
     usual, found = seed_cuda.bases_with_room, list[int]()
     modules, step = chunked_modules(), 120 if SIMULATED else 5000
     before = [module.CHUNK for module in modules], seed_cuda.device_count, seed_cuda.on_devices, packed_cuda._WHOLE
@@ -263,100 +258,6 @@ def check_parts() -> None:
             module.CHUNK = chunk
         seed_cuda.bases_with_room = usual
         seed_cuda.device_count, seed_cuda.on_devices, packed_cuda._WHOLE = before[1:]
-
-
-def check_reached() -> None:
-    """Alignments of volumes that devices have no room for: devices make them, with the bases around hits alone, of all
-    groups at a time or of one; both strands, ambiguities, soft and hard masks, and stretches that overlap."""
-    usual, whole, copied, aligned = reached_cuda._OF_BUDGET, packed_cuda._WHOLE, list[tuple[int, int]](), list[int]()
-    align, copy = greedy_cuda.Sides.align, reached_cuda.Reached.copy
-
-    def told_align(there: greedy_cuda.Sides, runs: bool) -> np.ndarray:
-        aligned.append(there.count)
-        return align(there, runs)
-
-    def told_copy(there: reached_cuda.Reached, targets: packed_cuda.PackedTargets) -> packed_cuda.PackedTargets:
-        made = copy(there, targets)
-        copied.append((len(there.spans), len(targets.bits) - len(made.bits)))
-        return made
-
-    try:
-        packed_cuda._WHOLE = 1 << 40
-        greedy_cuda.Sides.align, reached_cuda.Reached.copy = told_align, told_copy  # type: ignore[method-assign]
-        for seed in range(4 if SIMULATED else 100):
-            reached_cuda._OF_BUDGET = usual if seed % 2 else 0
-            source = random.Random(seed)
-            text, other = random_bases(source, 60 if SIMULATED else 300), random_bases(source, 35)
-            far = 400 if SIMULATED else source.randint(0, 3000)
-            targets = batch(
-                random_bases(source, far) + relative(source, text, 0.04) + random_bases(source, source.randint(0, 40))
-                + reverse_complement(text)[5:] + random_bases(source, far) + text[9:30] + "N" + text[31:] + other,
-                "ACG", reverse_complement(relative(source, text, 0.05)) + random_bases(source, far), text[5:] + other)
-            rows = [(number, first, first + source.randint(1, 12)) for number in (0, 2)
-                    for first in range(source.randint(0, 9), far, 50)]
-            options: dict[str, Any] = {"word_size": 11, "evalue": 1000, "dust": "no"}
-            if seed % 3 == 2:
-                hard = seed % 2 == 0
-                masks = (Intervals.of(rows), Intervals.empty())
-                targets = targets.masked(*(masks[::-1] if hard else masks))
-                options[f"db_{'hard' if hard else 'soft'}_mask"] = "drawn"
-            before = len(aligned), len(copied)
-            counts = compare("megablast", batch(text, ambiguous(source, text[9:50], 0.03) + other), targets, options,
-                             fast="cuda", device_memory=1 << 34)
-            assert counts["extend.greedy-traceback"] > 3, counts
-            # Both stages three times; of one group at a time there are more.
-            calls, parts = len(aligned) - before[0], copied[before[1] :]
-            assert len(parts) >= calls >= 6 and sum(aligned[before[0] :]) > 10 and (seed % 2 or len(parts) > 12), parts
-            assert not SIMULATED or all(saved > 0 for _, saved in parts), parts
-    finally:
-        reached_cuda._OF_BUDGET, packed_cuda._WHOLE = usual, whole
-        greedy_cuda.Sides.align, reached_cuda.Reached.copy = align, copy
-    assert any(spans > 1 for spans, _ in copied), copied
-
-
-def check_turns() -> None:
-    """Whole searches in parts with several units side by side, whose stages share as much memory as one needs or a
-    little more; and more hits than were to be expected, which are looked for again by whoever has the device alone."""
-    whole, chunk, modules, outgrown = packed_cuda._WHOLE, seed_cuda.CHUNK, chunked_modules(), list[bool]()
-    usual, alone = hits_cuda.SLACK, resident_cuda.DeviceMemory.turn
-
-    def turn(memory: resident_cuda.DeviceMemory, size: float = math.inf, budget: int | None = None) -> Any:
-        outgrown.append(size == math.inf)
-        return alone(memory, size, budget)
-
-    made = radix_cuda.DeviceWords
-
-    def made_between(capacity: int) -> Any:
-        with launching:  # the simulator replaces what makes arrays while a kernel of the same module runs
-            return made(capacity)
-
-    try:
-        packed_cuda._WHOLE, radix_cuda.DeviceWords = 1 << 40, made_between  # type: ignore[misc,assignment]
-        resident_cuda.DeviceMemory.turn = turn  # type: ignore[method-assign]
-        for module in modules:
-            module.CHUNK = 120 if SIMULATED else 5000
-        queries, targets = cases(31)
-        targets = SequenceBatch.of(NUCLEOTIDE, [targets.text(n) for n in range(len(targets))] * 3)
-        options = {"evalue": 10.0, "dust": "no"}
-        wanted = run_pipeline("megablast", queries, targets, options, backend="cpu")
-        assert len(wanted)
-        for budget in (2_500_000, 6_000_000, 1 << 30):
-            hits_cuda.SLACK = 1 if SIMULATED or budget == 6_000_000 else usual
-            sink = MemorySink()
-            found = run_pipeline("megablast", queries, targets, options, backend="cuda", device_memory=budget,
-                                 threads=4, volume_residues=150 if SIMULATED else 3000, sink=sink)
-            assert_same_hits(wanted, found, f"with {budget} bytes")
-            told = Counter[str]()
-            for slots in sink.stats:
-                for slot in slots.values():
-                    told.update(slot.counters)
-            assert told["extended"] and not told["units without room on a device"], told
-    finally:
-        packed_cuda._WHOLE, hits_cuda.SLACK, resident_cuda.DeviceMemory.turn = whole, usual, alone
-        radix_cuda.DeviceWords = made  # type: ignore[misc]
-        for module in modules:
-            module.CHUNK = chunk
-    assert any(outgrown) and not all(outgrown)
 
 
 def check_pipeline() -> None:
@@ -394,8 +295,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": check_ambiguities,
           "sampled": check_sampled, "tables": check_tables, "tracebacks": check_tracebacks,
           "discontiguous": check_discontiguous, "chunks": check_chunks, "database_masks": check_database_masks,
-          "memory": check_memory, "parts": check_parts, "reached": check_reached, "turns": check_turns,
-          "pipeline": check_pipeline}
+          "memory": check_memory, "parts": check_parts, "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
