@@ -63,8 +63,8 @@ SHARE = 0.1
 
 def how(length: int) -> str:
     """How a query of that length is scanned where there are many targets."""
-    from seqloom.plugins.common.diagonal_scan_cuda import tiling
     from seqloom.plugins.common.diagonal_sieve_cuda import GAP, can_sieve, shape_of
+    from seqloom.plugins.common.diagonal_tiles_cuda import tiling
 
     sieve, scan = shape_of(length + GAP) if can_sieve() else None, tiling(length)
     return (f"{sieve.passes} passes of {sieve.columns} columns" if sieve else

@@ -513,11 +513,11 @@ def tiny_targets() -> SequenceBatch:
 
 def small_for_the_simulator() -> None:
     """Few threads and little room at first, so that a simulated device is done in moments."""
-    from seqloom.plugins.common import diagonal_scan_cuda, radix_cuda, xdrop_cuda
+    from seqloom.plugins.common import diagonal_tiles_cuda, radix_cuda, xdrop_cuda
     from seqloom.plugins.protein_blast import gapped_cuda, hits_cuda, ungapped_cuda
 
-    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
-    diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
+    diagonal_tiles_cuda.LANE_COUNTS, diagonal_tiles_cuda.ROW_COUNTS = (1, 2, 4), (4,)
+    diagonal_tiles_cuda.LEAST_SPREAD, diagonal_tiles_cuda.WARPS = 4, 1
     xdrop_cuda.THREADS = gapped_cuda.THREADS = ungapped_cuda.THREADS = ungapped_cuda.MOST_THREADS = 1
     hits_cuda.SORTING, hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS = 4, 1, 1 << 10
     radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD = 5, 2

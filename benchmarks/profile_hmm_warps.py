@@ -264,10 +264,10 @@ def tiny_targets() -> SequenceBatch:
 
 def small_for_the_simulator() -> None:
     """Few threads, so that a simulated device is done in moments."""
-    from seqloom.plugins.common import diagonal_scan_cuda
+    from seqloom.plugins.common import diagonal_tiles_cuda
 
-    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
-    diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
+    diagonal_tiles_cuda.LANE_COUNTS, diagonal_tiles_cuda.ROW_COUNTS = (1, 2, 4), (4,)
+    diagonal_tiles_cuda.LEAST_SPREAD, diagonal_tiles_cuda.WARPS = 4, 1
 
 
 def measure(arguments: argparse.Namespace) -> int:

@@ -103,7 +103,7 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, pie
         table: i4; from ``first_word`` on are ``circle`` positions' scores (see ``positions_table``).
         passes: of all units of work: ``works`` targets of rank ``rank_first``, ``rank_first`` + ``rank_step``, …, a
             group of them at a time, and so many passes of each.
-        residues, begins, ends, ranked, classes: as of ``diagonal_scan_cuda.scan_tile``; without CLASSED there are none.
+        residues, begins, ends, ranked, classes: as of ``diagonal_tiles_cuda.scan_tile``; none without CLASSED.
         pieces, count, cut, piece_length: i8, first residues of ``count`` pieces of that length, and the target of each,
             which rank first, in place of the first ``cut`` of ``ranked``.
         limits, first_limit: i4, of which from the second one on are halves in units of 1/2048, of each class: the

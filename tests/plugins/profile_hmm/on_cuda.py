@@ -24,7 +24,7 @@ from seqloom.core.pipeline import compose
 from seqloom.core.records import Records
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.installed import registry
-from seqloom.plugins.common import diagonal_scan_cuda
+from seqloom.plugins.common import diagonal_scan_cuda, diagonal_tiles_cuda
 from seqloom.plugins.common.resident_cuda import device_memory
 from seqloom.plugins.profile_hmm import extend_forward_cuda, msv_warps_cuda, pairs_cuda, warp_blocks
 from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
@@ -50,8 +50,8 @@ from ..parts import ROOM, small_parts
 from .models import batch, random_model, random_target
 
 if SIMULATED:
-    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
-    diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
+    diagonal_tiles_cuda.LANE_COUNTS, diagonal_tiles_cuda.ROW_COUNTS = (1, 2, 4), (4,)
+    diagonal_tiles_cuda.LEAST_SPREAD, diagonal_tiles_cuda.WARPS = 4, 1
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.LEAST_FOUND = 2, 2, 4
     pairs_cuda.group_size = lambda by_parts: pairs_cuda.GroupSize(8, 1 << 16)
     warp_blocks.WIDTH = 32
@@ -188,7 +188,8 @@ def check_parts() -> None:
 def check_budget() -> None:
     """Units side by side find room in what is planned for two of them, whichever filters they are in."""
     if SIMULATED:
-        pairs_cuda.WORDS = diagonal_scan_cuda._GROUP_WORDS = 1 << 8
+        pairs_cuda.group_size = lambda by_parts: pairs_cuda.GroupSize(8, 1 << 8)
+        diagonal_scan_cuda._GROUP_WORDS = 1 << 8
         diagonal_scan_cuda.ROOM = 64
     models, targets = drawn(11, [18, 9], [30, 41, 26])
     options = {"E": 1e6, "domE": 1e6, "F1": 0.3, "F2": 1.0, "F3": 1.0}

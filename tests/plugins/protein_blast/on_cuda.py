@@ -25,6 +25,7 @@ from seqloom.installed import registry
 from seqloom.plugins.common import (
     diagonal_scan_cuda,
     diagonal_sieve_cuda,
+    diagonal_tiles_cuda,
     radix_cuda,
     resident_cuda,
     workspace_cuda,
@@ -53,8 +54,8 @@ from .segments import inputs
 from .stages import AMINO, POOLS, context_of, drawn
 
 if SIMULATED:
-    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (1, 2, 4), (4,)
-    diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
+    diagonal_tiles_cuda.LANE_COUNTS, diagonal_tiles_cuda.ROW_COUNTS = (1, 2, 4), (4,)
+    diagonal_tiles_cuda.LEAST_SPREAD, diagonal_tiles_cuda.WARPS = 4, 1
     xdrop_cuda.THREADS = gapped_cuda.THREADS = 1
     ungapped_cuda.MOST_THREADS = 4  # a window has a block of its own
     ungapped_cuda.THREADS, hits_cuda.SORTING, hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS = 1, 4, 1, 1 << 10
