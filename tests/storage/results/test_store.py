@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from seqloom.core.errors import LockedError, ResumeError, SchemaError, StoreError, UnknownNameError
 from seqloom.core.records import Column, Hits
+from seqloom.storage.duck.arrow import fetched
 from seqloom.storage.duck.connection import connect
 from seqloom.storage.results.report import RunReport
 from seqloom.storage.results.run_file import RunFile
@@ -301,7 +302,7 @@ def test_export(store, tmp_path, format, level):
     with store.open_run("last") as (connection, _):
         order = {"hsps": "rank, number", "coverage": "snumber"}.get(level, "rank")
         query = f"SELECT * EXCLUDE (run, qnumber, snumber) FROM {level} ORDER BY qnumber, {order}"
-        wanted = connection.execute(query).to_arrow_table().to_pylist()
+        wanted = fetched(connection, query).to_pylist()
     assert count == len(wanted)
     if format == "jsonl":
         rows = [json.loads(line) for line in out.read_text().splitlines()]
