@@ -27,6 +27,7 @@ from seqloom.plugins.common.workspace_cuda import rounded
 from seqloom.plugins.nucleotide_blast import scan_cuda
 from seqloom.plugins.nucleotide_blast.look_up_cuda import look_up_kernel, look_up_sampled_kernel
 from seqloom.plugins.nucleotide_blast.packed_cuda import PackedTargets, packed_size
+from seqloom.plugins.nucleotide_blast.pieces import chunks_of
 from seqloom.plugins.nucleotide_blast.query_words_cpu import KEPT_SHARE
 from seqloom.plugins.nucleotide_blast.scan_cuda import ALL_HITS, FOUND, KEPT, LOOKED_UP, scan_kernel
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK, Scanned, ScannedSeeds, places_of
@@ -69,11 +70,9 @@ class Pieces(NamedTuple):
 
     @classmethod
     def of(cls, offsets: np.ndarray, chunk: int, overlap: int) -> Pieces:
-        """All pieces of targets that begin at i8[k + 1] ``offsets``: see ``pieces.chunk_starts``."""
+        """All pieces of targets that begin at i8[k + 1] ``offsets``: see ``pieces.chunks_of``."""
         lengths = np.diff(offsets)
-        counts = np.maximum(1, -(-(lengths - overlap) // (chunk - overlap)))
-        targets = np.repeat(np.arange(len(lengths)), counts)
-        chunks = (np.arange(len(targets)) - np.repeat(offsets_of(counts)[:-1], counts)) * (chunk - overlap)
+        targets, chunks = chunks_of(lengths, chunk, overlap)
         return cls(targets, chunks, offsets[targets] + chunks, np.minimum(lengths[targets] - chunks, chunk))
 
     def part(self, first: int, last: int) -> Pieces:

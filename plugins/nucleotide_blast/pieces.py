@@ -37,6 +37,14 @@ def chunk_starts(length: int) -> range:
     return range(0, max(1, length - CHUNK_OVERLAP), step)
 
 
+def chunks_of(lengths: np.ndarray, chunk: int, overlap: int) -> tuple[np.ndarray, np.ndarray]:
+    """Number i8[c] of the sequence of each chunk of sequences of i8[n] lengths, and where in it each begins, i8[c], as
+    ``chunk_starts``: chunks of so many bases that overlap by so many."""
+    counts = np.maximum(1, -(-(lengths - overlap) // (chunk - overlap)))
+    numbers = np.repeat(np.arange(len(lengths)), counts)
+    return numbers, (np.arange(len(numbers)) - np.repeat(offsets_of(counts)[:-1], counts)) * (chunk - overlap)
+
+
 class Pieces(NamedTuple):
     """Pieces of the targets of a volume, in their order.
 
@@ -111,15 +119,10 @@ def is_masked(options: Any) -> bool:
 
 def unmasked_pieces(offsets: np.ndarray) -> Pieces:
     """Of targets with i8[k + 1] offsets: each whole, or in chunks."""
-    lengths = np.diff(offsets)
-    rows = [(target, chunk) for target in np.flatnonzero(lengths > CHUNK).tolist()
-            for chunk in chunk_starts(int(lengths[target]))[1:]]
-    first = np.stack([np.arange(len(lengths)), np.zeros_like(lengths)], axis=1)
-    chunks = np.concatenate([first, np.array(rows, np.int64).reshape(-1, 2)])
-    chunks = chunks[np.lexsort((chunks[:, 1], chunks[:, 0]))] if rows else chunks
-    begins = offsets[chunks[:, 0]] + chunks[:, 1]
-    spans = np.stack([begins, np.minimum(begins + CHUNK, offsets[chunks[:, 0] + 1])], axis=1)
-    return Pieces(chunks[:, 0], chunks[:, 1], spans, spans, np.arange(len(spans) + 1), False)
+    targets, chunks = chunks_of(np.diff(offsets), CHUNK, CHUNK_OVERLAP)
+    begins = offsets[targets] + chunks
+    spans = np.stack([begins, np.minimum(begins + CHUNK, offsets[targets + 1])], axis=1)
+    return Pieces(targets, chunks, spans, spans, np.arange(len(spans) + 1), False)
 
 
 def soft_pieces(targets: SequenceBatch) -> Pieces:
@@ -141,14 +144,8 @@ def hard_pieces(targets: SequenceBatch) -> Pieces:
     of, left = unmasked(targets.hard, targets.offsets)
     before = targets.offsets[of]
     first = left[:, 0] - (left[:, 0] - before) % GROUP
-    lengths = left[:, 1] - first
-    rows = [(number, chunk) for number in np.flatnonzero(lengths > CHUNK).tolist()
-            for chunk in chunk_starts(int(lengths[number]))[1:]]
-    chunks = np.concatenate([np.stack([np.arange(len(of)), np.zeros_like(of)], axis=1),
-                             np.array(rows, np.int64).reshape(-1, 2)])
-    chunks = chunks[np.lexsort((chunks[:, 1], chunks[:, 0]))]
-    number = chunks[:, 0]
-    begins = first[number] + chunks[:, 1]
+    number, chunks = chunks_of(left[:, 1] - first, CHUNK, CHUNK_OVERLAP)
+    begins = first[number] + chunks
     spans = np.stack([begins, np.minimum(begins + CHUNK, left[number, 1])], axis=1)
     opens = np.stack([np.maximum(begins, left[number, 0]), spans[:, 1]], axis=1)
     return Pieces(of[number], begins - before[number], spans, opens, np.arange(len(spans) + 1), True)
