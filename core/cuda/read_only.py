@@ -17,17 +17,20 @@ if not SIMULATED:
 
     intrinsic: Any = _intrinsic
 
+    def address(context: Any, builder: Any, signature: Any, values: Any, place: Any) -> Any:
+        """Of an item of the i4 array that comes first, at a place that is a number of 64 bits."""
+        long = ir.IntType(64)
+        begin = builder.ptrtoint(create_struct_proxy(signature.args[0])(context, builder, values[0]).data, long)
+        return builder.add(begin, builder.mul(place, ir.Constant(long, 4)))
+
     @intrinsic
     def read_only(typing_context, array, place):
         """``array[place]`` of an i4 array in global memory that lies whole, which nobody writes to meanwhile."""
 
         def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            word, long = ir.IntType(32), ir.IntType(64)
-            begin = builder.ptrtoint(create_struct_proxy(signature.args[0])(context, builder, values[0]).data, long)
-            address = builder.add(begin, builder.mul(values[1], ir.Constant(long, 4)))
-            code = ir.InlineAsm(ir.FunctionType(word, [long]),
+            code = ir.InlineAsm(ir.FunctionType(ir.IntType(32), [ir.IntType(64)]),
                                 "{.reg .u64 t; cvta.to.global.u64 t, $1; ld.global.nc.b32 $0, [t];}", "=r,l")
-            return builder.call(code, [address])
+            return builder.call(code, [address(context, builder, signature, values, values[1])])
 
         return types.int32(array, types.int64), build
 
@@ -36,14 +39,11 @@ if not SIMULATED:
         """The same four times, from a place on that is a multiple of four, in one instruction."""
 
         def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            word, long = ir.IntType(32), ir.IntType(64)
-            begin = builder.ptrtoint(create_struct_proxy(signature.args[0])(context, builder, values[0]).data, long)
-            address = builder.add(begin, builder.mul(values[1], ir.Constant(long, 4)))
             code = ir.InlineAsm(
-                ir.FunctionType(ir.LiteralStructType([word] * 4), [long]),
+                ir.FunctionType(ir.LiteralStructType([ir.IntType(32)] * 4), [ir.IntType(64)]),
                 "{.reg .u64 t; cvta.to.global.u64 t, $4; ld.global.nc.v4.b32 {$0, $1, $2, $3}, [t];}",
                 "=r,=r,=r,=r,l")
-            read = builder.call(code, [address])
+            read = builder.call(code, [address(context, builder, signature, values, values[1])])
             return pack_array(builder, [builder.extract_value(read, n) for n in range(4)])
 
         return types.UniTuple(types.int32, 4)(array, types.int64), build
@@ -55,10 +55,8 @@ if not SIMULATED:
 
         def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             long = ir.IntType(64)
-            begin = builder.ptrtoint(create_struct_proxy(signature.args[0])(context, builder, values[0]).data, long)
-            offset = builder.mul(builder.sext(values[1], long), ir.Constant(long, 4))
             code = ir.InlineAsm(ir.FunctionType(long, [long]), "cvta.to.global.u64 $0, $1;", "=l,l")
-            return builder.call(code, [builder.add(begin, offset)])
+            return builder.call(code, [address(context, builder, signature, values, builder.sext(values[1], long))])
 
         return types.int64(array, types.int32), build
 

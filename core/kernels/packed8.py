@@ -13,6 +13,9 @@ from .packed16 import SIMULATED, choose_bytes, signed_word
 HIGHEST, OTHERS = 0x80808080, 0x7F7F7F7F
 WIDENED = 0xBA98
 """The selector of ``choose_bytes`` that fills each byte with its highest bit."""
+KEEP = tuple(signed_word(~(255 << 8 * j)) for j in range(4))
+TAKE = tuple(~keep for keep in KEEP)
+"""Masks of all bytes of a word but one, and of that one."""
 
 maximum4: Any
 subtract4: Any

@@ -17,9 +17,10 @@ from .workspace_cuda import WorkKind, WorkSize, Workspace
 Bounds = tuple[int, int]
 
 
-def footprint_of_chosen(shape: Shape, host: int, kind: WorkKind, working: int) -> Footprint:
-    """What such a stage needs that takes so many bytes of the host, and of a device beside the targets for its kind of
-    work."""
+def footprint_of_chosen(shape: Shape, host: int, kind: WorkKind, need: WorkSize) -> Footprint:
+    """What such a stage needs that takes so many bytes of the host, and of a device, beside the targets, what work of a
+    kind and size takes."""
+    working = kind.size(need, 0)
     if not shape_in_parts(shape) or shape.device_memory is None:
         return Footprint(host=host, device=working)
     part = part_size(shape.target_residues, shape.targets, shape.longest_target,
@@ -44,15 +45,12 @@ def needed_targets(context: Context, places: np.ndarray) -> tuple[np.ndarray, np
 
 
 @contextmanager
-def chosen_volumes(context: Context, places: np.ndarray, kind: WorkKind, need: WorkSize, working: int
+def chosen_volumes(context: Context, places: np.ndarray, kind: WorkKind, need: WorkSize
                    ) -> Iterator[tuple[Workspace, Iterator[tuple[Volume, Bounds | None]]]]:
     """Working space, and volumes on the current device that have the targets at rising ``places``, i8[n].
 
     Each volume comes with the first and last but one of the places that it has, by which its targets are numbered, or
     None where it has all targets. What is queued for one has to be done when the one behind the next is asked for.
-
-    Args:
-        working: bytes that the working space takes.
 
     Raises:
         BudgetError: there is no room.
@@ -62,7 +60,7 @@ def chosen_volumes(context: Context, places: np.ndarray, kind: WorkKind, need: W
         with memory.volume(targets, budget) as volume, memory.workspace(kind, need, budget, context.count) as space:
             yield space, iter([(volume, None)])
         return
-    lengths = targets.lengths[places]
+    lengths, working = targets.lengths[places], kind.size(need, 0)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     size = part_size(int(offsets[-1]), len(places), int(lengths.max(initial=0)), rooms_for_parts(budget, kind.fills),
                      lambda part: working)

@@ -668,4 +668,3 @@ def can_scan() -> bool:
 def _blocks() -> int:
     """Blocks that fill the device, or more; warps fetch their work, so the number changes no result."""
     return 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * 8
-

@@ -45,6 +45,7 @@ from seqloom.core.cuda.one_hot import (
     scores_at,
 )
 from seqloom.core.cuda.transfer import clear, make_wait
+from seqloom.core.kernels.packed8 import KEEP, TAKE
 from seqloom.core.kernels.packed16 import SIMULATED, anew, first_lane, lanes_where, meet_warp
 from seqloom.core.kernels.unroll import specialise
 
@@ -86,9 +87,6 @@ _LOWEST, _HIGHEST = np.arange(2, 9), 100
 """Of which each cell costs at most one, as suits the query; scores above the other one count as that for the choice."""
 _ALIKE = 4
 """By how much limits of queries on a ring may differ."""
-KEEP = tuple((((-1 ^ 255 << 8 * j) & 0xFFFFFFFF) ^ 1 << 31) - (1 << 31) for j in range(4))
-TAKE = tuple(-1 ^ keep for keep in KEEP)
-"""Masks of all bytes of a word but one, and of that one."""
 
 
 def unrolled(count):  # pragma: no cover

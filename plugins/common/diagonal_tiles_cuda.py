@@ -27,6 +27,7 @@ from numba import int32, int64, uint32, uint64
 from seqloom.core.classes import NamedTuple
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.read_only import four_read_only
+from seqloom.core.kernels.packed8 import KEEP, TAKE
 from seqloom.core.kernels.packed16 import (
     EXACT_HALVES,
     Arithmetic,
@@ -61,9 +62,6 @@ _WIDE_LANES = 2
 _STEP_ROWS = 6
 """What a step costs beside its registers, in registers."""
 MOST_REGISTERS = 80
-KEEP = tuple((((-1 ^ 255 << 8 * j) & 0xFFFFFFFF) ^ 1 << 31) - (1 << 31) for j in range(4))
-TAKE = tuple(-1 ^ keep for keep in KEEP)
-"""Masks of all bytes of a word but one, and of that one."""
 
 
 def registers(count):  # pragma: no cover - names for the template

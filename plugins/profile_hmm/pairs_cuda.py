@@ -19,7 +19,7 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.chosen_cuda import chosen_volumes, footprint_of_chosen, needed_targets
 from seqloom.plugins.common.resident_cuda import Volume, devices_for, in_parts, on_devices
 from seqloom.plugins.common.resident_index_cuda import shape_in_parts
-from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace, rounded
+from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
 
 from .columns import by_query
 from .index_reference import profile_of
@@ -40,10 +40,10 @@ class GroupSize(NamedTuple):
     pairs: int
     words: int
 
-    @property
-    def working_bytes(self) -> int:
-        """Device memory that groups take, beside the volume."""
-        return 2 * (self.pairs * _BYTES_PER_PAIR + 4 * 2 * rounded(self.words) + 4 * self.pairs) // 16 * 17
+    def need(self, longest: int) -> WorkSize:
+        """Size of the work where the largest model has tables of so many words: its stretches are pairs, and its query
+        words."""
+        return WorkSize(self.pairs, 0, 0, 2, max(self.words, longest)).rounded()
 
 
 def group_size(by_parts: bool) -> GroupSize:
@@ -128,15 +128,18 @@ def runs_of(classes: Sequence[int]) -> list[tuple[int, int]]:
     return list(pairwise(cuts)) if classes else []
 
 
-_FILTERS = WorkKind("the filters of pairs on the device",
-                    lambda need, columns: GroupSize(need.stretches, need.query).working_bytes, fills=False)
+def working_bytes(need: WorkSize, columns: int = 0) -> int:
+    """Device memory that groups take beside the volume."""
+    return 2 * (need.stretches * _BYTES_PER_PAIR + 4 * 2 * need.query + 4 * need.stretches) // 16 * 17
+
+
+_FILTERS = WorkKind("the filters of pairs on the device", working_bytes, fills=False)
 """They have one kind of working space, and a slot's groups use it in turns."""
 
 
 def device_footprint(shape: Shape, host: int, words: int) -> Footprint:
     """What a filter needs whose models have tables of so many words at most, and so much of the host."""
-    size = group_size(shape_in_parts(shape))
-    return footprint_of_chosen(shape, host, _FILTERS, size._replace(words=max(size.words, words)).working_bytes)
+    return footprint_of_chosen(shape, host, _FILTERS, group_size(shape_in_parts(shape)).need(words))
 
 
 def _nothing() -> None:
@@ -159,8 +162,7 @@ def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work
     words = [words_of(work) for work in works]
     if in_parts(context):
         size = size._replace(words=min(size.words, sum(words)))
-    room = size._replace(words=max(size.words, max(words, default=0)))
-    need = WorkSize(room.pairs, 0, 0, 2, room.words).rounded()
+    need = size.need(max(words, default=0))
 
     def on_one(given: tuple[Sequence[Work], Callable[[], None]]) -> Results:
         part, host_work = given
@@ -173,7 +175,7 @@ def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work
             return found
         needed, numbers_of = needed_targets(context, np.concatenate([work.places for work in part]))
         by_place = _by_place(part, numbers_of) if in_parts(context) else []
-        with chosen_volumes(context, needed, _FILTERS, need, room.working_bytes) as (space, volumes):
+        with chosen_volumes(context, needed, _FILTERS, need) as (space, volumes):
             for slot in range(len(space.streams)):
                 _prepare(space, slot)
             slots = cycle(range(len(space.streams)))

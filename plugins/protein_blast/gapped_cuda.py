@@ -155,7 +155,7 @@ class PreliminaryGappedCuda(OnDevices, PreliminaryGappedCpu):
 
     def footprint(self, shape: Shape) -> Footprint:
         need = work_size(shape.queries, shape.query_residues, shape_in_parts(shape))
-        return footprint_of_chosen(shape, super().footprint(shape).host, _EXTENSIONS, working_bytes(need))
+        return footprint_of_chosen(shape, super().footprint(shape).host, _EXTENSIONS, need)
 
     def extended(self, context: Context, pairs: NDArray[np.int64], bounds: NDArray[np.int64],
                  segments: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -213,7 +213,7 @@ def ends_on_devices(context: Context, pairs: NDArray[np.int64], bounds: NDArray[
         needed, of_needed = needed_targets(context, sent[slice(*part), 1])
         order = np.argsort(of_needed, kind="stable")
         starts = np.searchsorted(of_needed[order], np.arange(len(needed) + 1))
-        with chosen_volumes(context, needed, _EXTENSIONS, need, working_bytes(need)) as (space, volumes):
+        with chosen_volumes(context, needed, _EXTENSIONS, need) as (space, volumes):
             residues, table = read_as_query(queries.searched()), score_table(context.scoring.matrix)
             there = _Queries(*map(space.send, _Queries._fields, (residues, queries.offsets, table)))
             waiting, slots = deque[tuple[Volume, np.ndarray, int, Any]](), cycle(range(len(space.streams)))
