@@ -428,7 +428,7 @@ def occupancy(bench: Bench) -> Iterator[Row]:
     threads_of_a_block = scores.threads(ungapped_cuda.THREADS, ungapped_cuda.BLOCKS)
     kernels |= {what: (made, threads_of_a_block, scores.shared) for what, made in forms.items()}
     for what, (made, threads, nbytes) in kernels.items():
-        for compiled in made.overloads.values():
+        for compiled in made.dispatcher.overloads.values():
             blocks = cuda.current_context().get_active_blocks_per_multiprocessor(
                 compiled.library.get_cufunc(), threads, nbytes)
             yield bench.row("occupancy", query, what, query.total_residues, int(blocks) * threads / 32 / warps,

@@ -23,9 +23,9 @@ cuda: Any = _cuda  # numba's types don't know what code on the device may do
 intrinsic: Any = _intrinsic
 BUFFER = 2 << 20
 """Bytes of a buffer."""
-ENTER, SEND, RECEIVE, RECORD, WAIT, WAIT_EVENT, ASK, QUERY, CLEAR = range(9)
+ENTER, SEND, RECEIVE, RECORD, WAIT, WAIT_EVENT, ASK, QUERY, CLEAR, LAUNCH = range(10)
 _FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize",
-              "cuStreamWaitEvent", "cuEventQuery", "cuStreamQuery", "cuMemsetD32Async")
+              "cuStreamWaitEvent", "cuEventQuery", "cuStreamQuery", "cuMemsetD32Async", "cuLaunchKernel")
 NOT_READY = 600
 """What the driver answers while work is being done."""
 SEMAPHORE_WAIT, SEMAPHORE_POST, COPY_MEMORY, SLEEP = range(4)
@@ -56,7 +56,7 @@ def new_pinned_pair() -> PinnedPair:
 
 
 def driver_functions() -> tuple[np.ndarray, np.uint64]:
-    """u8[9], addresses of the driver's functions; and the current context."""
+    """u8[10], addresses of the driver's functions; and the current context."""
     from cuda.bindings import driver
 
     cuda.current_context()  # the thread may have asked the device for nothing yet, and have none
@@ -109,10 +109,10 @@ def handle_of(stream: Any) -> np.uint64:
     return np.uint64(int(stream.handle) if stream else 0)
 
 
-def checked(errors: list[int]) -> None:
+def checked(errors: list[int], what: str = "copying to or from the device") -> None:
     """Raise ``BackendError`` if any of these is the code of an error."""
     if any(errors):
-        raise BackendError(f"copying to or from the device failed (code {max(errors)} of the CUDA driver)")
+        raise BackendError(f"{what} failed (code {max(errors)} of the CUDA driver)")
 
 
 @intrinsic

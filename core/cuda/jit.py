@@ -10,6 +10,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from numba import cuda as _cuda
 from ..kernels.packed16 import SIMULATED
 from ..kernels.stamps import stamp
 from ..user_cache import Unsafe, check_safe, kernel_cache, refuse, trusted_owners
+from .quick_launch import LARGE_BLOCK, QuickKernel
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Kernels are small where their work is: nobody who searches can do anything about it. It may be said in bold type.
@@ -27,47 +29,28 @@ launching = threading.RLock()
 holds it may call what does so, too."""
 
 
-_ALWAYS_SHARED, _MOST_SHARED = 48 << 10, 227 << 10
-"""Bytes of shared memory that a block of any kernel may have, and one that asks for it (compute capability 9.0)."""
+_MOST_SHARED = 227 << 10
+"""Bytes of shared memory that a block may have whose kernel asks for it (compute capability 9.0)."""
 _FOR_TWO = 112 << 10
 """Such bytes with which a multiprocessor still has two blocks (compute capability 9.0)."""
-_asked = set[tuple[int, int]]()
-"""Kernels that have asked, by identity and device."""
 
 
 def shared_room() -> int:
     """Bytes of shared memory that a block may fill with tables: two of a multiprocessor can; of older devices 48 KB."""
     newer = SIMULATED or cuda.get_current_device().compute_capability >= (9, 0)
-    return _FOR_TWO if newer else _ALWAYS_SHARED
+    return _FOR_TWO if newer else LARGE_BLOCK
 
 
-def launch(made: Any, where: tuple[int, int, Any, int], arguments: tuple[Any, ...]) -> None:
-    """Launch a kernel on so many blocks and threads, in a stream, with so many bytes of shared memory beside its own.
-
-    Whoever calls holds ``launching``.
-
-    Raises:
-        RuntimeError: a block can't have so much shared memory.
-    """
-    if where[3] > _ALWAYS_SHARED and not SIMULATED:
-        _ask_for_shared(made, arguments)
-    made[where](*arguments)
-
-
-def _ask_for_shared(made: Any, arguments: tuple[Any, ...]) -> None:
-    device = int(cuda.get_current_device().id)
-    if (id(made), device) in _asked:
-        return
+def _allow_shared(name: str, loaded: int) -> None:
+    """Have blocks of a kernel with that handle be as large as the current device has room for."""
     from cuda.bindings import driver
 
-    compiled = made.compile(tuple(made.typeof_pyval(argument) for argument in arguments))
     error, *_ = driver.cuKernelSetAttribute(
-        driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, _MOST_SHARED,
-        compiled.library.get_cufunc().handle, device)
+        driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, _MOST_SHARED, loaded,
+        int(cuda.get_current_device().id))
     if error:
-        raise RuntimeError(f"a block of the kernel {made.py_func.__name__} can't have {_MOST_SHARED} bytes of shared "
-                           f"memory: {error.name}")
-    _asked.add((id(made), device))
+        raise RuntimeError(f"a block of the kernel {name} can't have {_MOST_SHARED} bytes of shared memory: "
+                           f"{error.name}")
 
 
 def _loaded(kept: Any, signature: Any, target: Any) -> Any:
@@ -79,6 +62,9 @@ def _loaded(kept: Any, signature: Any, target: Any) -> Any:
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a CUDA kernel at first use, once for all processes where it can be kept.
 
+    ``kernel[blocks, threads, stream, shared](*arguments)`` launches it. A block may have more shared memory than
+    kernels usually can; if it can't have so much, that raises ``RuntimeError``.
+
     Args:
         options: of ``cuda.jit``.
     """
@@ -86,28 +72,33 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def compiled(function: Any) -> Any:
         if SIMULATED:
             return cuda.jit(function)
-        source = Path(function.__code__.co_filename)
-        depends = stamp(function)
-        if depends is None or not _has_a_place(source):
-            return cuda.jit(function, **options)
-        try:
-            made = cuda.jit(function, cache=True, **options)
-        except RuntimeError:  # numba finds no place after all
-            return cuda.jit(function, **options)
-        kept = made._cache
-        folder = Path(kept._cache_path)
-        try:
-            check_safe(folder, folder.stat(), trusted_owners(source))
-        except Unsafe as error:
-            refuse(error)
-            return cuda.jit(function, **options)
-        text = hashlib.blake2b(depends, digest_size=16).hexdigest()
-        kept._cache_file = type(kept._cache_file)(cache_path=kept._cache_path, filename_base=kept._impl.filename_base,
-                                                  source_stamp=(kept._impl.locator.get_source_stamp(), text))
-        kept.load_overload = lambda signature, target: _loaded(kept, signature, target)
-        return made
+        return QuickKernel(_dispatcher(function, options), partial(_allow_shared, function.__name__))
 
     return compiled
+
+
+def _dispatcher(function: Any, options: dict[str, Any]) -> Any:
+    """Numba's, which keeps what it compiles where that is safe."""
+    source = Path(function.__code__.co_filename)
+    depends = stamp(function)
+    if depends is None or not _has_a_place(source):
+        return cuda.jit(function, **options)
+    try:
+        made = cuda.jit(function, cache=True, **options)
+    except RuntimeError:  # numba finds no place after all
+        return cuda.jit(function, **options)
+    kept = made._cache
+    folder = Path(kept._cache_path)
+    try:
+        check_safe(folder, folder.stat(), trusted_owners(source))
+    except Unsafe as error:
+        refuse(error)
+        return cuda.jit(function, **options)
+    text = hashlib.blake2b(depends, digest_size=16).hexdigest()
+    kept._cache_file = type(kept._cache_file)(cache_path=kept._cache_path, filename_base=kept._impl.filename_base,
+                                              source_stamp=(kept._impl.locator.get_source_stamp(), text))
+    kept.load_overload = lambda signature, target: _loaded(kept, signature, target)
+    return made
 
 
 def _has_a_place(source: Path) -> bool:

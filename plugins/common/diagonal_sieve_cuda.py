@@ -28,7 +28,6 @@ from numba import cuda as _cuda
 from numba import int32, int64, uint32
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launch
 from seqloom.core.cuda.one_hot import (
     CEILING as ONE,
 )
@@ -600,15 +599,15 @@ def queue(ring: Ring, begin: int, first_limit: int, targets: Ranked, keys: Keys,
     units = -(-works // (GROUP_WARPS * ROWS)) * shape.passes
     waves = max(1, min(_WAVES, units // (_UNITS * blocks() * shape.warpgroups)))
     made = _kernel(shape.columns, shape.warps, shape.registers, classed)
-    launch(made, (blocks() * waves, 32 * shape.warps, patient, shape.shared_bytes), (
+    made[blocks() * waves, 32 * shape.warps, patient, shape.shared_bytes](
         room.table, np.int32(begin), np.int32(shape.circle), np.int32(shape.passes), targets.residues.view(np.int32),
         order.ranked_there, order.begins, order.ends, targets.pieces_there, np.int32(count), np.int32(pieces.cut),
         np.int32(pieces.length), np.int32(targets.first), np.int32(targets.step), np.int32(works), classes, room.limits,
-        np.int32(first_limit), room.noted, notes))
+        np.int32(first_limit), room.noted, notes)
     make_wait(patient, [stream])
-    launch(_confirm(), (_CONFIRM_BLOCKS, _THREADS, stream, 0), (
+    _confirm()[_CONFIRM_BLOCKS, _THREADS, stream](
         room.noted, notes, room.table.view(np.int16), np.int64(2 * (begin + shape.circle * CODES // 4)),
         targets.residues, order.begins, order.ends, targets.pieces_there, np.int64(count), classes, classed,
         room.limits, np.int64(first_limit + ring.classes),
         np.int64(ring.queries), np.int64(ring.classes), np.int64(keys.targets), np.int64(keys.span),
-        np.int64(keys.shift), room.found, np.int64(len(room.found) - 1)))
+        np.int64(keys.shift), room.found, np.int64(len(room.found) - 1))

@@ -19,7 +19,7 @@ from numba import int32, int64
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launch, launching, shared_room
+from seqloom.core.cuda.jit import launching, shared_room
 from seqloom.core.cuda.read_only import read_only
 from seqloom.core.index import Index
 from seqloom.core.kernels.packed16 import SIMULATED, from_lane
@@ -267,10 +267,10 @@ class AutomatonDetector(Detector):
     def launch(self, first: int, count: int, layout: KeyLayout, bins: Any, capacity: int, tops: Any) -> None:
         automaton, buffers = self.automaton, self.automaton.buffers
         made = detect_kernel(self.bins, buffers.level, automaton.states)
-        launch(made, (self.blocks // buffers.warps, 32 * buffers.warps, 0, buffers.nbytes), (
+        made[self.blocks // buffers.warps, 32 * buffers.warps, 0, buffers.nbytes](
             self.volume.residues, self.volume.target_order.begins, np.int64(first), np.int32(count), *automaton.arrays,
             automaton.query, automaton.position, np.int64(buffers.counters), np.int32(layout.longest),
-            np.int64(layout.target), np.int64(layout.query), np.int64(layout.diagonal), bins, np.int64(capacity), tops))
+            np.int64(layout.target), np.int64(layout.query), np.int64(layout.diagonal), bins, np.int64(capacity), tops)
 
 
 class BinnedDfaHits(BinnedHits):
@@ -360,7 +360,7 @@ class Finder:
         blocks = 2 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * (
             _WARPS_PER_PROCESSOR // buffers.warps)
         with launching:
-            launch(hits_kernel(writes, buffers.level, automaton.states),
-                   (max(1, min(blocks, -(-count // buffers.warps))), 32 * buffers.warps, 0, buffers.nbytes), (
+            made = hits_kernel(writes, buffers.level, automaton.states)
+            made[max(1, min(blocks, -(-count // buffers.warps))), 32 * buffers.warps, 0, buffers.nbytes](
                 self._volume.residues, self._volume.target_order.begins, np.int64(first), np.int32(count),
-                *automaton.arrays, begins, np.int64(base), residue, place))
+                *automaton.arrays, begins, np.int64(base), residue, place)

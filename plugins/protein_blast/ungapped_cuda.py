@@ -29,7 +29,7 @@ from seqloom.core.backends import with_capacity
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launch, launching, shared_room
+from seqloom.core.cuda.jit import launching, shared_room
 from seqloom.core.kernels.packed16 import from_group
 from seqloom.core.kernels.unroll import specialise
 from seqloom.core.options import option
@@ -461,9 +461,9 @@ class DiagonalUngapped(TwoHitUngapped):
         """Start a kernel of a form with a window of threads for each item."""
         threads = max(window, scores.threads(THREADS, BLOCKS))
         with launching:
-            launch(extend_kernel(scores.near, scores.positions, window, **form),
-                   (max(1, -(-items * window // threads)), threads, 0, scores.shared),
-                   (arguments[0], np.int64(items), *arguments[1:16], parts, *arguments[16:]))
+            made = extend_kernel(scores.near, scores.positions, window, **form)
+            made[max(1, -(-items * window // threads)), threads, 0, scores.shared](
+                arguments[0], np.int64(items), *arguments[1:16], parts, *arguments[16:])
 
     def run(self, context: Context, records: Records) -> Seeds:
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""

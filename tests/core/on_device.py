@@ -1,15 +1,33 @@
 """Checks of records and stages on a CUDA device, or on tiny inputs in its simulator (``NUMBA_ENABLE_CUDASIM=1``)."""
 
+from typing import Any
+
 import numpy as np
-from numba import cuda
+from numba import cuda as _cuda
+from numba import int32
 from seqloom.core import backends
 from seqloom.core.backends import to_device
+from seqloom.core.cuda.jit import kernel
+from seqloom.core.cuda.quick_launch import LARGE_BLOCK
 from seqloom.core.engine import runner
 from seqloom.core.hookspecs import hookimpl
+from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Alignments, Column, Hits, Ragged, Seeds
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
 from tests.core import toy
+
+cuda: Any = _cuda  # numba's types don't know what code on the device may do
+
+
+@kernel()
+def sum_all(a, b, c, small, large, single, double, flag, sums):
+    shared = cuda.shared.array(0, int32)
+    n = cuda.threadIdx.x
+    shared[n] = a[n] + b[n] * small
+    cuda.syncthreads()
+    n = cuda.grid(1)
+    sums[n] = shared[cuda.blockDim.x - 1 - cuda.threadIdx.x] + c[n] * large + single + double + (1000 if flag else 0)
 
 
 @cuda.jit
@@ -17,6 +35,25 @@ def long_enough(scores, least, kept):
     n = cuda.grid(1)
     if n < scores.size:
         kept[n] = scores[n] >= least
+
+
+def check_arguments_of_kernels() -> None:
+    """Numbers and arrays of all kinds, tables larger than usual in shared memory, and a view of an array."""
+    threads, blocks = (4, 2) if SIMULATED else (128, 40)
+    rng, count = np.random.default_rng(1), blocks * threads
+    for types in ((np.int32, np.uint8, np.int64), (np.int16, np.uint32, np.float64), (np.int8, np.bool_, np.float32)):
+        a, b, c = (rng.integers(0, 2, count).astype(kind) for kind in types)
+        small, large, single, double = np.int16(-3), 1 << 33, np.float32(0.25), 0.5
+        there = cuda.device_array(2 * count, np.float64)
+        for flag in (True, np.bool_(False)):
+            for shared in (4 * threads, LARGE_BLOCK + 4 * threads):
+                given = [cuda.to_device(array) for array in (a, b, c)]
+                sum_all[blocks, threads, 0, shared](*given, small, large, single, double, flag, there[count:])
+                rows = np.arange(count) % threads
+                near = a[rows].astype(np.int32) + b[rows].astype(np.int32) * small
+                wanted = (near.reshape(-1, threads)[:, ::-1].ravel() + c * np.float64(large) + 0.75
+                          + (1000 if flag else 0))
+                assert (there[count:].copy_to_host() == wanted).all()
 
 
 def check_round_trip() -> None:

@@ -67,7 +67,8 @@ def test_a_producer_of_more_than_memory_holds_says_what_helps() -> None:
         with_capacity(lambda room: (7000, room), 1, largest=6999)
 
 
-@pytest.mark.parametrize("check", ["check_round_trip", "check_records_made_on_the_device", "check_a_run_over_devices"])
+@pytest.mark.parametrize("check", ["check_arguments_of_kernels", "check_round_trip", "check_records_made_on_the_device",
+                                   "check_a_run_over_devices"])
 def test_in_the_simulator_of_cuda(check: str) -> None:
     done = simulated("-c", f"from tests.core import on_device\non_device.{check}()")
     assert done.returncode == 0, done.stderr
