@@ -8,6 +8,7 @@ a million, are left to the CPU, and what depends on lengths alone is.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def sum_logs(tables, models, residues, begins, ends, places, works, sums, lasts)
     """Kernel: sum of the logs of a target's scales, and of the states of its last row.
 
     Args:
-        tables: f4, TABLE numbers of each model (``bias_table``).
+        tables: f4, TABLE numbers of each model (``DeviceBias.table``).
         models, places: i4, number of the model and place of the target of each of ``works`` pairs.
         residues: u1; residues ``begins[p]`` … ``ends[p]`` − 1 are those of the target at place p.
         sums, lasts: f4, of each pair; the sum is NaN where a logarithm is in doubt.
@@ -74,11 +75,24 @@ def sum_logs(tables, models, residues, begins, ends, places, works, sums, lasts)
         lasts[work] = plus(background, composition)
 
 
-def bias_table(profile: SearchProfile) -> Array32:
-    """f4[TABLE] of a model."""
-    odds = bias_odds([profile.model])[0]
-    biased = F32(profile.length) / F32(8.0)
-    table = np.ones(TABLE, F32)
-    table[: odds.size] = odds.reshape(-1)
-    table[2 * CODES :] = F32(1.0) / (biased + F32(1.0)), biased / (biased + F32(1.0))
-    return table
+class DeviceBias:
+    """Numbers of a model."""
+
+    words = TABLE
+
+    def __init__(self, profile: SearchProfile) -> None:
+        self._profile = profile
+
+    def facts(self, begin: int) -> tuple[int, ...]:
+        """None: all tables are of one size."""
+        return ()
+
+    @cached_property
+    def table(self) -> Array32:
+        """f4[TABLE]."""
+        odds = bias_odds([self._profile.model])[0]
+        biased = F32(self._profile.length) / F32(8.0)
+        table = np.ones(TABLE, F32)
+        table[: odds.size] = odds.reshape(-1)
+        table[2 * CODES :] = F32(1.0) / (biased + F32(1.0)), biased / (biased + F32(1.0))
+        return table

@@ -18,10 +18,10 @@ from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 from seqloom.plugins.common.workspace_cuda import Workspace
 
 from .bias_cpu import completed
-from .bias_cuda import TABLE, bias_table, sum_logs
+from .bias_cuda import TABLE, DeviceBias, sum_logs
 from .extend_bias_cpu import BiasFilterCpu
 from .extend_bias_reference import BiasFilter
-from .pairs_cuda import Begun, Layout, Work, device_footprint, over_works, works_of
+from .pairs_cuda import Begun, Layout, Tables, Work, device_footprint, over_works, works_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,13 +34,13 @@ class BiasFilterCuda(OnDevices, BiasFilterCpu):
     reads = (*BiasFilter.reads, KIND)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return device_footprint(shape, super().footprint(shape).host, TABLE)
+        return device_footprint(shape, super().footprint(shape).host, lambda length: TABLE)
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               nulls: NDArray[np.float32]) -> None:
         lengths = context.targets.lengths[context.targets.locate(records.target)]
-        works, left = works_of(context, records, chosen), [np.empty(0, np.int64)]
-        for rows, (sums, lasts) in over_works(context, works, lambda work: TABLE, _begin):
+        works, left = works_of(context, records, chosen, DeviceBias), [np.empty(0, np.int64)]
+        for rows, (sums, lasts) in over_works(context, works, _begin):
             nulls[rows] = completed(sums, lasts, lengths[rows])
             left.append(rows[np.isnan(sums)])
         again = np.sort(np.concatenate(left))
@@ -48,18 +48,17 @@ class BiasFilterCuda(OnDevices, BiasFilterCpu):
         super().score(context, records, again, nulls)
 
 
-def _begin(works: Sequence[Work], volume: Volume, space: Workspace, slot: int) -> Begun:
+def _begin(works: Sequence[Work], tables: Tables, volume: Volume, space: Workspace, slot: int) -> Begun:
     """Queue the scoring of a group of works."""
-    order, layout = volume.target_order, Layout.of(works, 1)
+    order, layout = volume.target_order, Layout.of(works, tables, 1)
     # Neighbouring threads have targets of about the same length.
     ranked = np.argsort(-order.lengths[layout.places], kind="stable")
-    tables = space.send(f"tables {slot}", np.concatenate([bias_table(work.profile) for work in works]))
     models, places = (space.send(f"{name} {slot}", values[ranked])
                       for name, values in (("models", layout.models), ("places", layout.places)))
     sums, lasts = (space.room(f"{name} {slot}", len(ranked), np.float32) for name in ("results", "lasts"))
     with launching:
         _kernel()[-(-len(ranked) // _THREADS), _THREADS, space.streams[slot]](
-            tables, models, volume.residues, order.begins, order.ends, places, np.int32(len(ranked)), sums, lasts)
+            tables.words, models, volume.residues, order.begins, order.ends, places, np.int32(len(ranked)), sums, lasts)
     return Begun(layout.rows[ranked], slot, (sums, lasts))
 
 

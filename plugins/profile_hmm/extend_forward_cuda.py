@@ -22,7 +22,7 @@ from .extend_forward_cpu import ForwardFilterCpu
 from .extend_forward_reference import ForwardFilter
 from .forward_cpu import completed
 from .forward_cuda import MOST_TARGETS, WARP, DeviceOdds, shared_bytes, sum_paths, table_words
-from .pairs_cuda import CODES, Begun, Layout, Work, blocks, device_footprint, over_works, runs_of, works_of
+from .pairs_cuda import CODES, Begun, Layout, Tables, Work, blocks, device_footprint, over_works, runs_of, works_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,24 +36,20 @@ class ForwardFilterCuda(OnDevices, ForwardFilterCpu):
     reads = (*ForwardFilter.reads, KIND)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return device_footprint(shape, super().footprint(shape).host, table_words(CODES, shape.longest_query))
+        return device_footprint(shape, super().footprint(shape).host, partial(table_words, CODES))
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               scores: NDArray[np.float32]) -> None:
         lengths = context.targets.lengths[context.targets.locate(records.target)]
         sizes = context.queries.lengths[np.searchsorted(context.queries.ordinals, records.query)]
         alone = longest_pairs(lengths[chosen] * sizes[chosen], _WORTH)
-        works = works_of(context, records, chosen[~alone])
-        odds = {id(work.profile): DeviceOdds(work.profile) for work in works}
+        works = works_of(context, records, chosen[~alone], DeviceOdds)
         # Of about as many slots together: so many targets of each find room in equal blocks.
-        fitting = sorted((work for work in works if odds[id(work.profile)].fits),
-                         key=lambda work: odds[id(work.profile)].slots)
-        own = np.sort(np.concatenate([chosen[alone], *(work.rows for work in works
-                                                       if not odds[id(work.profile)].fits)]))
+        fitting = sorted((work for work in works if work.model.fits), key=lambda work: work.model.slots)
+        own = np.sort(np.concatenate([chosen[alone], *(work.rows for work in works if not work.model.fits)]))
         on_host, left = super().score, [np.empty(0, np.int64)]
-        for rows, (totals, lasts) in over_works(
-                context, fitting, lambda work: odds[id(work.profile)].words, partial(_begin, odds), MOST_TARGETS,
-                lambda: on_host(context, records, own, scores)):
+        for rows, (totals, lasts) in over_works(context, fitting, _begin, MOST_TARGETS,
+                                                lambda: on_host(context, records, own, scores)):
             scores[rows] = completed(totals, lasts, lengths[rows])
             left.append(rows[np.isnan(scores[rows])])
         again = np.sort(np.concatenate(left))
@@ -77,27 +73,22 @@ def longest_pairs(cells: NDArray[np.int64], worth: int) -> NDArray[np.bool_]:
     return chosen
 
 
-def _begin(odds: dict[int, DeviceOdds], works: Sequence[Work], volume: Volume, space: Workspace, slot: int) -> Begun:
+def _begin(works: Sequence[Work], tables: Tables, volume: Volume, space: Workspace, slot: int) -> Begun:
     """Queue the scoring of a group of works."""
-    stream, order, layout = space.streams[slot], volume.target_order, Layout.of(works, MOST_TARGETS)
-    of_works = [odds[id(work.profile)] for work in works]
-    begins = np.cumsum([0, *(model.words for model in of_works)]).tolist()
-    facts = [model.facts(begin) for model, begin in zip(of_works, begins, strict=False)]
-    tables = space.send(f"tables {slot}", np.concatenate([model.table for model in of_works]))
-    facts_there = space.send(f"facts {slot}", np.array(facts, np.int32).reshape(-1))
+    stream, order, layout = space.streams[slot], volume.target_order, Layout.of(works, tables, MOST_TARGETS)
     places, models = space.send(f"places {slot}", layout.places), space.send(f"models {slot}", layout.models)
-    launches = runs_of([model.slots.bit_length() for model in of_works])
+    launches = runs_of([work.model.slots.bit_length() for work in works])
     counters = space.room(f"counters {slot}", len(launches), np.int32)
     totals, lasts = (space.room(f"{name} {slot}", len(layout.rows), np.float32) for name in ("results", "lasts"))
     clear(counters, len(launches), stream)
     for number, (begin, end) in enumerate(launches):
-        longest, first = of_works[end - 1], int(layout.firsts[begin])
+        longest, first = works[end - 1].model, int(layout.firsts[begin])
         count = int(layout.firsts[end]) - first
         with launching:
             _kernel()[min(4 * blocks(), count // longest.targets), WARP, stream,
                       shared_bytes(longest.slots, longest.targets)](
-                tables, facts_there, models, np.int32(longest.targets), volume.residues, order.begins, order.ends,
-                places, np.int32(first), np.int32(count), counters, np.int32(number), totals, lasts)
+                tables.words, tables.facts, models, np.int32(longest.targets), volume.residues, order.begins,
+                order.ends, places, np.int32(first), np.int32(count), counters, np.int32(number), totals, lasts)
     return Begun(layout.rows, slot, (totals, lasts))
 
 

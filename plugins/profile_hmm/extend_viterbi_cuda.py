@@ -20,7 +20,7 @@ from seqloom.plugins.common.workspace_cuda import Workspace
 
 from .extend_viterbi_cpu import ViterbiFilterCpu
 from .extend_viterbi_reference import ViterbiFilter
-from .pairs_cuda import CODES, Begun, Layout, Work, blocks, device_footprint, over_works, runs_of, works_of
+from .pairs_cuda import CODES, Begun, Layout, Tables, Work, blocks, device_footprint, over_works, runs_of, works_of
 from .viterbi_cpu import raw_scores, word_moves
 from .viterbi_cuda import LANES, DeviceWords, score_targets, shared_bytes, table_words, warps_of
 
@@ -33,7 +33,7 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
     reads = (*ViterbiFilter.reads, KIND)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return device_footprint(shape, super().footprint(shape).host, table_words(CODES, shape.longest_query))
+        return device_footprint(shape, super().footprint(shape).host, partial(table_words, CODES))
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               scores: NDArray[np.float32]) -> None:
@@ -42,17 +42,14 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
             return
         lengths = context.targets.lengths[context.targets.locate(records.target)]
         least_move = int(word_moves(np.array([context.targets.longest]))[0])
-        works = works_of(context, records, chosen)
-        words = {id(work.profile): DeviceWords(work.profile, least_move) for work in works}
+        works = works_of(context, records, chosen, lambda profile: DeviceWords(profile, least_move))
         # Of about as many slots together, which find room in equal blocks.
-        fitting = sorted((work for work in works if words[id(work.profile)].fits),
-                         key=lambda work: words[id(work.profile)].slots)
-        left = [np.empty(0, np.int64), *(work.rows for work in works if not words[id(work.profile)].fits)]
+        fitting = sorted((work for work in works if work.model.fits), key=lambda work: work.model.slots)
+        left = [np.empty(0, np.int64), *(work.rows for work in works if not work.model.fits)]
         bounds = np.zeros((len(records), 2), np.int64)
         for work in fitting:
-            bounds[work.rows] = words[id(work.profile)].floor, words[id(work.profile)].ceiling
-        for rows, (best,) in over_works(context, fitting, lambda work: words[id(work.profile)].words,
-                                        partial(_begin, words)):
+            bounds[work.rows] = work.model.floor, work.model.ceiling
+        for rows, (best,) in over_works(context, fitting, _begin):
             told = (best > bounds[rows, 0]) & (best < bounds[rows, 1])
             scores[rows[told]] = raw_scores(best[told], word_moves(lengths[rows[told]]))
             left.append(rows[~told])
@@ -61,27 +58,22 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
         super().score(context, records, again, scores)
 
 
-def _begin(words: dict[int, DeviceWords], works: Sequence[Work], volume: Volume, space: Workspace, slot: int) -> Begun:
+def _begin(works: Sequence[Work], tables: Tables, volume: Volume, space: Workspace, slot: int) -> Begun:
     """Queue the scoring of a group of works."""
-    stream, order, layout = space.streams[slot], volume.target_order, Layout.of(works, 1)
-    of_works = [words[id(work.profile)] for work in works]
-    begins = np.cumsum([0, *(model.words for model in of_works)]).tolist()
-    facts = [model.facts(begin) for model, begin in zip(of_works, begins, strict=False)]
-    tables = space.send(f"tables {slot}", np.concatenate([model.table for model in of_works]))
-    facts_there = space.send(f"facts {slot}", np.array(facts, np.int32).reshape(-1))
+    stream, order, layout = space.streams[slot], volume.target_order, Layout.of(works, tables, 1)
     places, models = space.send(f"places {slot}", layout.places), space.send(f"models {slot}", layout.models)
     moves = space.send(f"moves {slot}", word_moves(order.lengths[layout.places]).astype(np.int32))
-    launches = runs_of([model.slots.bit_length() for model in of_works])
+    launches = runs_of([work.model.slots.bit_length() for work in works])
     best, counters = (space.room(f"{name} {slot}", size, np.int32)
                       for name, size in (("results", len(layout.rows)), ("counters", len(launches))))
     clear(counters, len(launches), stream)
     for number, (begin, end) in enumerate(launches):
-        room, first = of_works[end - 1].slots, int(layout.firsts[begin])
+        room, first = works[end - 1].model.slots, int(layout.firsts[begin])
         count, warps = int(layout.firsts[end]) - first, 1 if SIMULATED else warps_of(room)
         with launching:
             _kernel()[min(blocks(), -(-count // warps)), LANES * warps, stream, shared_bytes(room, warps)](
-                tables, facts_there, models, np.int32(room), volume.residues, order.begins, order.ends, places, moves,
-                np.int32(first), np.int32(count), counters, np.int32(number), best)
+                tables.words, tables.facts, models, np.int32(room), volume.residues, order.begins, order.ends, places,
+                moves, np.int32(first), np.int32(count), counters, np.int32(number), best)
     return Begun(layout.rows, slot, (best,))
 
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import cycle, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numba import cuda as _cuda
@@ -17,7 +17,7 @@ from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.chosen_cuda import chosen_volumes, footprint_of_chosen, needed_targets
-from seqloom.plugins.common.resident_cuda import Volume, devices_for, in_parts, on_devices
+from seqloom.plugins.common.resident_cuda import Volume, devices_for, in_parts, on_devices, rooms_for_parts
 from seqloom.plugins.common.resident_index_cuda import shape_in_parts
 from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
 
@@ -31,32 +31,70 @@ if TYPE_CHECKING:
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 CODES = 29
 """Residue codes of a model, at most."""
-_BYTES_PER_PAIR = 32
+_BYTES_PER_PAIR = 36
+_FACTS = 8
+"""Words that a model takes beside its table, at most."""
+
+
+class DeviceModel(Protocol):
+    """What a filter on devices has of a model.
+
+    Attributes:
+        words: of ``table``.
+        table: of numbers of four bytes.
+    """
+
+    words: int
+
+    @property
+    def table(self) -> NDArray[Any]: ...
+
+    def facts(self, begin: int) -> tuple[int, ...]:
+        """Numbers of the model, whose table begins there among those of others; as many of every model."""
 
 
 class GroupSize(NamedTuple):
-    """What a group has at most: pairs, and words of the tables of its models, unless one has more."""
+    """What is on a device at a time, at most: pairs of a group, and words of models' tables, unless one has more."""
 
     pairs: int
     words: int
 
-    def need(self, longest: int) -> WorkSize:
-        """Size of the work where the largest model has tables of so many words: its stretches are pairs, and its query
-        words."""
-        return WorkSize(self.pairs, 0, 0, 2, max(self.words, longest)).rounded()
+    def need(self, longest: int, total: int) -> WorkSize:
+        """Size of the work where the largest model has so many words, and all of them: its stretches are pairs, and its
+        query words that are on the device at a time."""
+        words = total if total <= self.words else 2 * max(longest, self.words)  # of one set of models, or of two
+        return WorkSize(self.pairs, 0, 0, 2, words).rounded()
 
 
-def group_size(by_parts: bool) -> GroupSize:
-    """Of groups where volumes come part by part, or are on the device whole."""
-    return GroupSize(1 << 14, 1 << 16) if by_parts else GroupSize(1 << 16, 1 << 20)
+def group_size(budget: int | None) -> GroupSize:
+    """Where volumes are on the device whole, or come part by part for want of a larger budget."""
+    if budget is None:
+        return GroupSize(1 << 16, 1 << 20)
+    room = int(rooms_for_parts(budget, fills=False)[0])
+    return GroupSize(1 << 14, min(1 << 20, max(1 << 12, room // 32)))
 
 
 class Work(NamedTuple):
-    """Pairs of one query: their ``rows`` in the records and ``places`` of the targets in the volume, longest first."""
+    """Pairs of one query: what the filter has of its model (a ``DeviceModel``), their ``rows`` in the records and
+    ``places`` of the targets in the volume, longest first."""
 
-    profile: SearchProfile
+    model: Any
     rows: NDArray[np.int64]
     places: NDArray[np.int64]
+
+
+class Tables(NamedTuple):
+    """Models on the device.
+
+    Attributes:
+        words: of four bytes, tables one behind the other.
+        facts: i4, of each model.
+        numbers: of models, by identity.
+    """
+
+    words: Any
+    facts: Any
+    numbers: dict[int, int]
 
 
 class Begun(NamedTuple):
@@ -74,20 +112,22 @@ class Begun(NamedTuple):
 
 Results = list[tuple["NDArray[np.int64]", list["NDArray[Any]"]]]
 """Rows of groups of pairs and what they gave."""
-Begin = Callable[[Sequence[Work], Volume, Workspace, int], Begun]
+Begin = Callable[[Sequence[Work], Tables, Volume, Workspace, int], Begun]
 """Queues a group of works on the stream of a slot."""
 
 
-def works_of(context: Context, records: Records, chosen: NDArray[np.int64]) -> list[Work]:
-    """The ``chosen`` rows of records as works of as many pairs as a group at most."""
-    works, most = [], group_size(False).pairs
+def works_of(context: Context, records: Records, chosen: NDArray[np.int64],
+             made: Callable[[SearchProfile], DeviceModel]) -> list[Work]:
+    """The ``chosen`` rows of records as works of as many pairs as a group at most, with what is ``made`` of
+    profiles."""
+    works, most = [], group_size(None).pairs
     for query, subset in by_query(records.take(chosen)):
-        rows = chosen[subset]
+        rows, model = chosen[subset], made(profile_of(context, query))
         places = context.targets.locate(records.target[rows])
         order = np.argsort(-context.targets.lengths[places], kind="stable")
         for first in range(0, len(rows), most):
             part = order[first : first + most]
-            works.append(Work(profile_of(context, query), rows[part], places[part]))
+            works.append(Work(model, rows[part], places[part]))
     return works
 
 
@@ -96,7 +136,7 @@ class Layout(NamedTuple):
 
     Attributes:
         rows: i8, of the pairs in the records.
-        places, models: i4, place of the target and number of the work of each.
+        places, models: i4, place of the target and number of the model of each.
         firsts: i8[works + 1], where each work begins. It is filled up with pairs of row and place −1.
     """
 
@@ -106,7 +146,7 @@ class Layout(NamedTuple):
     firsts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, works: Sequence[Work], together: int) -> Layout:
+    def of(cls, works: Sequence[Work], tables: Tables, together: int) -> Layout:
         """Works of whole multiples of ``together`` pairs."""
         counts = np.array([_filled(work, together) for work in works])
         firsts = np.concatenate([[0], np.cumsum(counts)])
@@ -114,8 +154,8 @@ class Layout(NamedTuple):
         for first, work in zip(firsts.tolist(), works, strict=False):
             rows[first : first + len(work.rows)] = work.rows
             places[first : first + len(work.rows)] = work.places
-        models = np.repeat(np.arange(len(works), dtype=np.int32), counts)
-        return cls(rows, places.astype(np.int32), models, firsts)
+        models = np.array([tables.numbers[id(work.model)] for work in works], np.int32)
+        return cls(rows, places.astype(np.int32), np.repeat(models, counts), firsts)
 
 
 def _filled(work: Work, together: int) -> int:
@@ -130,76 +170,152 @@ def runs_of(classes: Sequence[int]) -> list[tuple[int, int]]:
 
 def working_bytes(need: WorkSize, columns: int = 0) -> int:
     """Device memory that groups take beside the volume."""
-    return 2 * (need.stretches * _BYTES_PER_PAIR + 4 * 2 * need.query + 4 * need.stretches) // 16 * 17
+    return (2 * need.stretches * _BYTES_PER_PAIR + 4 * need.query) // 16 * 17
 
 
 _FILTERS = WorkKind("the filters of pairs on the device", working_bytes, fills=False)
 """They have one kind of working space, and a slot's groups use it in turns."""
 
 
-def device_footprint(shape: Shape, host: int, words: int) -> Footprint:
-    """What a filter needs whose models have tables of so many words at most, and so much of the host."""
-    return footprint_of_chosen(shape, host, _FILTERS, group_size(shape_in_parts(shape)).need(words))
+def device_footprint(shape: Shape, host: int, words: Callable[[int], int]) -> Footprint:
+    """What a filter needs whose models have tables of so many words by their lengths, and so much of the host."""
+    size = group_size(shape.device_memory if shape_in_parts(shape) else None)
+    mean = -(-shape.query_residues // max(1, shape.queries))
+    longest = words(shape.longest_query) + _FACTS
+    need = size.need(longest, longest + (shape.queries - 1) * (words(mean) + _FACTS))
+    return footprint_of_chosen(shape, host, _FILTERS, need)
 
 
 def _nothing() -> None:
     pass
 
 
-def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work], int], begin: Begin,
-               together: int = 1, meanwhile: Callable[[], None] = _nothing) -> Results:
+def over_works(context: Context, works: Sequence[Work], begin: Begin, together: int = 1,
+               meanwhile: Callable[[], None] = _nothing) -> Results:
     """Rows and results of all groups of works, which devices share.
 
     Args:
-        words_of: of tables that a work brings with it.
         begin: what the device is to do with a group.
         together: pairs that are taken together, all of one work.
         meanwhile: called once, when the first groups are at work.
     """
-    numbers = devices_for(context)
+    numbers, pairs = devices_for(context), sum(len(work.rows) for work in works)
     devices = len(numbers)
-    size, pairs = group_size(in_parts(context)), sum(len(work.rows) for work in works)
-    words = [words_of(work) for work in works]
-    if in_parts(context):
-        size = size._replace(words=min(size.words, sum(words)))
-    need = size.need(max(words, default=0))
 
     def on_one(given: tuple[Sequence[Work], Callable[[], None]]) -> Results:
-        part, host_work = given
-        found: Results = []
-        waiting = deque[tuple[int, Begun]]()  # with the number of its part
-        if not part or in_parts(context):  # others have the device meanwhile, whose turn it then is
+        own, host_work = given
+        if not own or in_parts(context):  # others have the device meanwhile, whose turn it then is
             host_work()
             host_work = _nothing
-        if not part:
-            return found
-        needed, numbers_of = needed_targets(context, np.concatenate([work.places for work in part]))
-        by_place = _by_place(part, numbers_of) if in_parts(context) else []
-        with chosen_volumes(context, needed, _FILTERS, need) as (space, volumes):
-            for slot in range(len(space.streams)):
-                _prepare(space, slot)
-            slots = cycle(range(len(space.streams)))
-            for turn, (volume, bounds) in enumerate(volumes):
-                own = part if bounds is None else _among(by_place, bounds, volume.target_order.lengths, size.pairs)
-                volume.arrived(space.streams)
-                groups = _groups(own, words_of, together, size)
-                for number, group in enumerate(groups, 1):
-                    context.cancellation.check()
-                    if len(waiting) == len(space.streams):
-                        found.append(_finished(context, waiting.popleft()[1], space, pairs))
-                    waiting.append((turn, begin(group, volume, space, next(slots))))
-                    if number == min(len(space.streams), len(groups)) and host_work is not _nothing:
-                        host_work()
-                        host_work = _nothing
-                while waiting and waiting[0][0] < turn:
-                    found.append(_finished(context, waiting.popleft()[1], space, pairs))
-            while waiting:
-                found.append(_finished(context, waiting.popleft()[1], space, pairs))
-        return found
+        return _OneDevice(context, own, begin, together, host_work, pairs).results() if own else []
 
     with short_switch_interval():
         parts = on_devices(on_one, [(works[d::devices], _nothing if d else meanwhile) for d in range(devices)], numbers)
     return [result for part in parts for result in part]
+
+
+class _AtWork(NamedTuple):
+    """A group: the number of the part of the volume that it is of, and how often tables had been sent."""
+
+    part: int
+    sent: int
+    begun: Begun
+
+
+class _OneDevice:
+    """Works of the current device.
+
+    Models whose tables find room together are a set. Those of one set are sent once, whatever parts the volume has; two
+    rooms have those of several in turn.
+    """
+
+    def __init__(self, context: Context, works: Sequence[Work], begin: Begin, together: int,
+                 host_work: Callable[[], None], pairs: int) -> None:
+        self._context, self._works, self._begin, self._together = context, works, begin, together
+        self._host_work, self._pairs = host_work, pairs
+        self._size = group_size(context.device_memory if in_parts(context) else None)
+        self._sets = _sets(works, self._size.words)
+        self._at_work, self._found = deque[_AtWork](), Results()
+        self._tables: tuple[int, Tables] | None = None  # with the number of the set
+        self._sent = 0
+
+    def results(self) -> Results:
+        """Of all groups, each of which is at work while the one before is fetched."""
+        context, works, at_work = self._context, self._works, self._at_work
+        needed, numbers = needed_targets(context, np.concatenate([work.places for work in works]))
+        by_place = _by_place(works, numbers) if in_parts(context) else []
+        words = [sum(map(_words, _models(works[slice(*bounds)]))) for bounds in self._sets]
+        need = self._size.need(max(words), sum(words))
+        with chosen_volumes(context, needed, _FILTERS, need) as (space, volumes):
+            rooms = min(2, len(self._sets))
+            _prepare(space, [f"tables {room}" for room in range(rooms)], max(words))
+            slots = cycle(range(len(space.streams)))
+            for part, (volume, bounds) in enumerate(volumes):
+                volume.arrived(space.streams)
+                for number, (first, last) in enumerate(self._sets):
+                    own = works[first:last] if bounds is None else _among(
+                        by_place[first:last], bounds, volume.target_order.lengths, self._size.pairs)
+                    for group in _groups(own, self._together, self._size.pairs):
+                        context.cancellation.check()
+                        if len(at_work) == len(space.streams):
+                            self._finish(space)
+                        tables = self._tables_of(number, space)
+                        begun = self._begin(group, tables, volume, space, next(slots))
+                        at_work.append(_AtWork(part, self._sent, begun))
+                while at_work and at_work[0].part < part:
+                    self._finish(space)
+            while at_work:
+                self._finish(space)
+        return self._found
+
+    def _tables_of(self, number: int, space: Workspace) -> Tables:
+        """Those of a set on the device, as they are there or sent now."""
+        if self._tables is None or self._tables[0] != number:
+            while self._at_work and self._at_work[0].sent < self._sent:  # it may read the room that is used again
+                self._finish(space)
+            models = _models(self._works[slice(*self._sets[number])])
+            begins = np.cumsum([0, *(model.words for model in models)]).tolist()
+            facts = [model.facts(begin) for model, begin in zip(models, begins, strict=False)]
+            room = self._sent % 2
+            self._tables = number, Tables(
+                space.send(f"tables {room}", np.concatenate([model.table for model in models])),
+                space.send(f"facts {room}", np.array(facts, np.int32).reshape(-1)),
+                {id(model): n for n, model in enumerate(models)})
+            self._sent += 1
+        return self._tables[1]
+
+    def _finish(self, space: Workspace) -> None:
+        """Fetch what the first group gives that is at work; before that, the host does its own work."""
+        self._host_work()
+        self._host_work = _nothing
+        begun = self._at_work.popleft().begun
+        results = [space.fetch(array, 0, len(begun.rows), begun.slot) for array in begun.results]
+        kept = begun.rows >= 0
+        rows = begun.rows[kept]
+        self._context.advance(len(rows), self._pairs)
+        self._found.append((rows, [result[kept] for result in results]))
+
+
+def _models(works: Sequence[Work]) -> list[DeviceModel]:
+    """Of works, each once."""
+    return list({id(work.model): work.model for work in works}.values())
+
+
+def _words(model: DeviceModel) -> int:
+    return model.words + _FACTS
+
+
+def _sets(works: Sequence[Work], most: int) -> list[tuple[int, int]]:
+    """First and last but one of works in a row whose models have so many words at most, unless one has more."""
+    cuts, words = [0], 0
+    for n, work in enumerate(works):
+        if n and work.model is works[n - 1].model:
+            continue
+        words += _words(work.model)
+        if n and words > most:
+            cuts.append(n)
+            words = _words(work.model)
+    return list(pairwise([*cuts, len(works)]))
 
 
 def _by_place(works: Sequence[Work], numbers: NDArray[np.int64]) -> list[Work]:
@@ -208,7 +324,7 @@ def _by_place(works: Sequence[Work], numbers: NDArray[np.int64]) -> list[Work]:
     for work in works:
         own = numbers[first : first + len(work.rows)]
         order = np.argsort(own, kind="stable")
-        found.append(Work(work.profile, work.rows[order], own[order]))
+        found.append(Work(work.model, work.rows[order], own[order]))
         first += len(own)
     return found
 
@@ -223,41 +339,34 @@ def _among(works: Sequence[Work], bounds: tuple[int, int], lengths: NDArray[np.i
         order = np.argsort(-lengths[places], kind="stable")
         for first in range(0, len(order), most):
             some = order[first : first + most]
-            found.append(Work(work.profile, rows[some], places[some]))
+            found.append(Work(work.model, rows[some], places[some]))
     return found
 
 
-def _prepare(space: Workspace, slot: int) -> None:
-    """Have all the room that a group may ask for, so that none is made, and none given back, in the midst of work."""
+def _prepare(space: Workspace, tables: Sequence[str], words: int) -> None:
+    """Have all the room that groups may ask for, so that none is made, and none given back, in the midst of work."""
+    for name in tables:
+        space.prepare(name, words, np.int32)
     pairs = space.need.stretches
-    space.prepare(f"tables {slot}", space.need.query, np.int32)
-    for name in ("places", "models", "moves"):
-        space.prepare(f"{name} {slot}", pairs, np.int32)
-    for name in ("results", "lasts"):
-        space.room(f"{name} {slot}", pairs, np.float32)
+    for slot in range(len(space.streams)):
+        for name in ("places", "models", "moves"):
+            space.prepare(f"{name} {slot}", pairs, np.int32)
+        for name in ("results", "lasts"):
+            space.room(f"{name} {slot}", pairs, np.float32)
     space.prepare("fetched", pairs, np.float32)
 
 
-def _groups(works: Sequence[Work], words_of: Callable[[Work], int], together: int, size: GroupSize
-            ) -> list[list[Work]]:
+def _groups(works: Sequence[Work], together: int, most: int) -> list[list[Work]]:
+    """Works of so many pairs at most, filled up, unless one has more."""
     groups: list[list[Work]] = []
-    pairs = words = 0
+    pairs = 0
     for work in works:
-        pairs, words = pairs + _filled(work, together), words + words_of(work)
-        if not groups or pairs > size.pairs or words > size.words:
+        pairs += _filled(work, together)
+        if not groups or pairs > most:
             groups.append([])
-            pairs, words = _filled(work, together), words_of(work)
+            pairs = _filled(work, together)
         groups[-1].append(work)
     return groups
-
-
-def _finished(context: Context, begun: Begun, space: Workspace, pairs: int
-              ) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
-    results = [space.fetch(array, 0, len(begun.rows), begun.slot).copy() for array in begun.results]
-    kept = begun.rows >= 0
-    rows = begun.rows[kept]
-    context.advance(len(rows), pairs)
-    return rows, [result[kept] for result in results]
 
 
 @cache
