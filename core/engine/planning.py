@@ -391,11 +391,16 @@ class Planner:
         """Cut further until units occupy all threads, if that is worth it: many queries by query, few by volume.
 
         Stages share the threads, whichever unit they work for; what they do alone goes on beside other units' work.
+        Units that take turns with a device are cut by volume: so targets are brought there once for all queries.
         """
         cells = sum(map(self._residues, cut.batches)) * sum(v.total_residues for v in cut.volumes)
         least = max(filled.stage.least_cells for filled in self.plan.stages)
-        side_by_side = min(TURNS, self._side_by_side) if any(self._takes_turns(cut)) else self._side_by_side
+        in_turn = any(self._takes_turns(cut))
+        side_by_side = min(TURNS, self._side_by_side) if in_turn else self._side_by_side
         wanted = max(1, min(side_by_side * max(1, self.settings.workers), cells // least))
+        if in_turn and cut.units < wanted:
+            cut = self._even_volumes(cut, -(-wanted // len(cut.batches)))
+            return self._in_parts(cut, wanted // max(1, cut.units))
         cut = self._even_rounds(cut, wanted)
         return self._in_parts(cut, -(-wanted // max(1, cut.units)))
 
@@ -405,9 +410,14 @@ class Planner:
         total, most = (of(v.total_residues for v in cut.volumes) for of in (sum, partial(max, default=0)))
         if len(self.queries) >= threads or len(cut.batches) != 1 or rounds * most * threads < UNEVEN * total:
             return cut
+        return self._even_volumes(cut, rounds * threads)
+
+    def _even_volumes(self, cut: _Cut, count: int) -> _Cut:
+        """So many volumes of about the same size, if that makes them smaller."""
         if self._volumes or self._keep_volumes:
             return cut
-        even = total // (rounds * threads) + self.source.longest + 1
+        total, most = (of(v.total_residues for v in cut.volumes) for of in (sum, max))
+        even = total // count + self.source.longest + 1
         return cut._replace(volume_residues=even, volumes=self.source.plan(even)) if even < most else cut
 
     def _short_units(self, cut: _Cut) -> UnitPlan:

@@ -18,8 +18,8 @@ def copy_chosen(residues, offsets, places, starts, chosen):
 
 
 def chosen_sequences(batch: SequenceBatch, searched: np.ndarray, places: np.ndarray) -> SequenceBatch:
-    """The sequences at rising i8[n] ``places``, residues as ``searched``: views, or copies without names."""
-    if len(places) and places[-1] - places[0] == len(places) - 1:
+    """The sequences at i8[n] ``places``, residues as ``searched``: views of neighbours, or copies without names."""
+    if len(places) and (places[1:] == places[:-1] + 1).all():
         return batch.take(int(places[0]), int(places[-1]) + 1)
     starts = offsets_of(batch.lengths[places])
     residues: Any = np.empty(starts[-1], np.uint8)

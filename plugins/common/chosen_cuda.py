@@ -1,16 +1,17 @@
 """Targets that a stage works on whose records tell which ones it needs: the volume that is on the device, or parts that
 have them alone, where devices have little memory."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
 
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.sequences import offsets_of
 from seqloom.core.stages import Footprint, Shape
 
 from .chosen_cpu import chosen_sequences
-from .resident_cuda import PARTS_HELD, Volume, device_memory, in_parts, part_size, rooms_for_parts
+from .resident_cuda import PartSize, Volume, device_memory, in_parts, part_size, rooms_for_parts
 from .resident_index_cuda import shape_in_parts
 from .workspace_cuda import WorkKind, WorkSize, Workspace
 
@@ -29,25 +30,25 @@ def footprint_of_chosen(shape: Shape, host: int, kind: WorkKind, need: WorkSize)
 
 
 def needed_targets(context: Context, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For ``chosen_volumes``: rising places, i8[k], of which each of ``places``, i8[n], is one, and the number of it.
+    """For ``chosen_volumes``: i8[k], the different ones of i8[n] ``places``; and the number of each place among them.
 
-    They are all targets where most are needed, since these needn't be copied; none where all are on the device anyway.
+    Long targets come first: so those of a part take about as long, where a device waits for the longest of them. There
+    are none where all targets are on the device anyway.
     """
     if not in_parts(context):
         return np.arange(0), np.arange(0)
-    targets = context.targets
-    needed = np.zeros(len(targets), np.bool_)
-    needed[places] = True
-    chosen = np.flatnonzero(needed)
-    if 2 * int(targets.lengths[chosen].sum()) > targets.total_residues:
-        return np.arange(len(targets)), places
-    return chosen, (np.cumsum(needed) - 1)[places]
+    numbers = np.zeros(len(context.targets), np.int64)
+    numbers[places] = 1
+    chosen = np.flatnonzero(numbers)
+    chosen = chosen[np.argsort(-context.targets.lengths[chosen], kind="stable")]
+    numbers[chosen] = np.arange(len(chosen))
+    return chosen, numbers[places]
 
 
 @contextmanager
 def chosen_volumes(context: Context, places: np.ndarray, kind: WorkKind, need: WorkSize
                    ) -> Iterator[tuple[Workspace, Iterator[tuple[Volume, Bounds | None]]]]:
-    """Working space, and volumes on the current device that have the targets at rising ``places``, i8[n].
+    """Working space, and volumes on the current device that have the targets at ``places``, i8[n], in this order.
 
     Each volume comes with the first and last but one of the places that it has, by which its targets are numbered, or
     None where it has all targets. What is queued for one has to be done when the one behind the next is asked for.
@@ -61,12 +62,15 @@ def chosen_volumes(context: Context, places: np.ndarray, kind: WorkKind, need: W
             yield space, iter([(volume, None)])
         return
     lengths, working = targets.lengths[places], kind.size(need, 0)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    size = part_size(int(offsets[-1]), len(places), int(lengths.max(initial=0)), rooms_for_parts(budget, kind.fills),
-                     lambda part: working)
-    parts, searched = size.cut(offsets), targets.searched()
-    batches = (chosen_sequences(targets, searched, places[slice(*part)]) for part in parts)
-    ready = list(islice(batches, PARTS_HELD))  # while others have the device
-    with (memory.turn(size.nbytes + working, budget, kind.fills),
-          memory.parts(chain(ready, batches), size, kind, need, budget, context.count) as (space, volumes)):
-        yield space, ((next(volumes), part) for part in parts)
+    offsets = offsets_of(lengths)
+
+    def parts(rooms: Sequence[float]) -> PartSize:
+        return part_size(int(offsets[-1]), len(places), int(lengths.max(initial=0)), rooms, lambda part: working)
+
+    least, most = (parts(rooms).nbytes + working for rooms in (rooms_for_parts(budget, kind.fills), (math.inf,)))
+    with memory.turn(least, budget, kind.fills, most) as room:
+        size = parts((room,))
+        cuts, searched = size.cut(offsets), targets.searched()
+        batches = (chosen_sequences(targets, searched, places[slice(*cut)]) for cut in cuts)
+        with memory.parts(batches, size, kind, need, budget, context.count) as (space, volumes):
+            yield space, ((next(volumes), cut) for cut in cuts)

@@ -46,10 +46,12 @@ VOLUME_RESIDUES = 256_000_000
 _WHOLE, PARTS_HELD = 4, 2
 """Volumes of which so many find room stay whole. Of others a stage has so many parts on a device at a time, one at work
 and the next one."""
-_TURNS, _SHARES = {True: 1, False: 2}, {True: 0.6, False: 0.15}
-"""Stages whose volumes come part by part, of those that fill a device and of those that don't: how many have it at a
-time, and the share of the budget that parts and all that is needed beside them take of each, so that all find room.
-Those that fill it have more where others leave them more."""
+_SHARES = {True: 0.6, False: 0.15}
+"""Of the budget, that parts and all that is needed beside them take of a stage whose volumes come part by part and that
+fills a device, or doesn't; at least."""
+_MOST_SHARES, _BESIDE_ONE = {True: 0.9, False: 0.3}, 2
+"""And at most, where others leave so much. While a stage has the device or waits for it that fills it, so many of those
+that don't have it, each with the least share."""
 _OF_BUDGET, _SLACK = 0.9, 1.1
 """The same share of all of them, and of a stage that needs so much. What was there before is used again if it is that
 much larger at most."""
@@ -242,8 +244,10 @@ class DeviceMemory:
         self._idle: list[Workspace] = []
         self._used = 0
         self._turns = {True: threading.Semaphore(_FILLING), False: threading.Semaphore(_BESIDE)}
-        self._for_parts = {fills: threading.Semaphore(turns) for fills, turns in _TURNS.items()}
-        """Held by stages whose volumes come part by part."""
+        self._for_one = threading.Lock()
+        """Held by the stage whose volume comes part by part and that fills the device."""
+        self._by_parts = {True: 0, False: 0}
+        """Such stages that fill it, and wait for it or have it; and those that don't, and have it."""
         self._asked, self._granted = deque[object](), 0.0
         """Such stages that wait for room, and bytes that those at work have."""
         self._at_work, self._waiting = Counter[int](), Counter[int]()
@@ -466,27 +470,28 @@ class DeviceMemory:
             yield space, volumes
 
     @contextmanager
-    def turn(self, size: float = math.inf, budget: int | None = None, fills: bool | None = None) -> Iterator[float]:
+    def turn(self, size: float = math.inf, budget: int | None = None, fills: bool | None = None,
+             most: float = math.inf) -> Iterator[float]:
         """The turn of a stage that has parts of its volume come: nobody else gets so many bytes of the budget
         meanwhile, or any. First come, first served.
 
         Args:
             fills: of stages that ``part_size`` says the size of, whether they fill the device. One of these has it at a
-                time, and as much as is free, or two of the others.
+                time, and a few of the others beside it; more of these, each with more room, where there is none.
+            most: bytes that are of use to it.
 
         Yields:
             Bytes that it has.
         """
         me = object()
         size = math.ceil(size) if math.isfinite(size) else size  # so that nothing is left over when all are given back
-        with self._for_parts[fills] if fills is not None else nullcontext():
+        with self._room_beside(fills):
             with self._changed:
                 self._asked.append(me)
                 while self._asked[0] is not me or (self._granted and self._granted + size > self._limit(budget)):
                     self._changed.wait()
                 self._asked.popleft()
-                free = int(_OF_BUDGET * self._limit(budget) - self._granted) if fills else 0
-                given = max(size, free)
+                given = max(size, min(most, self._more_room(budget, fills)))
                 self._granted += given
                 self._changed.notify_all()
             try:
@@ -496,6 +501,31 @@ class DeviceMemory:
                     # What is infinite had it alone.
                     self._granted = self._granted - given if math.isfinite(given) else 0.0
                     self._changed.notify_all()
+
+    def _more_room(self, budget: int | None, fills: bool | None) -> int:
+        """Bytes that a stage may have now that fills the device or doesn't, and that others leave."""
+        if fills is None or (not fills and self._by_parts[True]):
+            return 0
+        limit = self._limit(budget)
+        return int(min(_MOST_SHARES[fills] * limit, _OF_BUDGET * limit - self._granted))
+
+    @contextmanager
+    def _room_beside(self, fills: bool | None) -> Iterator[None]:
+        """Wait until not too many others have the device for a stage that fills it or doesn't."""
+        if fills is None:
+            yield
+            return
+        with self._changed:
+            while not fills and self._by_parts[True] and self._by_parts[False] >= _BESIDE_ONE:
+                self._changed.wait()
+            self._by_parts[fills] += 1
+        try:
+            with self._for_one if fills else nullcontext():
+                yield
+        finally:
+            with self._changed:
+                self._by_parts[fills] -= 1
+                self._changed.notify_all()
 
     def _volumes(self, parts: Iterable[SequenceBatch], size: PartSize, budget: int) -> Generator[Volume, None, None]:
         """Parts as volumes."""

@@ -32,8 +32,14 @@ cuda: Any = _cuda  # numba's types don't know what code on the device may do
 CODES = 29
 """Residue codes of a model, at most."""
 _BYTES_PER_PAIR = 36
+MOST_PAIRS = 1 << 16
+"""Of a group."""
 _FACTS = 8
 """Words that a model takes beside its table, at most."""
+_POSITION_WORDS, _MODEL_WORDS = 37, 1224
+"""Of any filter's table for each position, and what it has beside these, at most."""
+_TABLES = 0.4
+"""Of the room of a stage whose volume comes part by part: what tables take, at most."""
 
 
 class DeviceModel(Protocol):
@@ -59,19 +65,24 @@ class GroupSize(NamedTuple):
     pairs: int
     words: int
 
-    def need(self, longest: int, total: int) -> WorkSize:
-        """Size of the work where the largest model has so many words, and all of them: its stretches are pairs, and its
-        query words that are on the device at a time."""
-        words = total if total <= self.words else 2 * max(longest, self.words)  # of one set of models, or of two
+    def need(self, largest: int, total: int) -> WorkSize:
+        """Size of the work where the largest set of models has so many words, and all of them: its stretches are pairs,
+        and its query words that are on the device at a time.
+
+        It is the same for all filters, unless there are very large models, so that one hands its space on to another.
+        """
+        words = self.words if total <= self.words else 2 * max(largest, self.words)
         return WorkSize(self.pairs, 0, 0, 2, words).rounded()
 
 
-def group_size(budget: int | None) -> GroupSize:
-    """Where volumes are on the device whole, or come part by part for want of a larger budget."""
+def group_size(models: int, positions: int, budget: int | None) -> GroupSize:
+    """For so many models with so many positions in all, where volumes are on the device whole, or come part by part for
+    want of a larger budget."""
     if budget is None:
-        return GroupSize(1 << 16, 1 << 20)
-    room = int(rooms_for_parts(budget, fills=False)[0])
-    return GroupSize(1 << 14, min(1 << 20, max(1 << 12, room // 32)))
+        return GroupSize(MOST_PAIRS, 1 << 20)
+    most = min(1 << 20, int(_TABLES * rooms_for_parts(budget, fills=False)[0]) // 4)
+    words = _POSITION_WORDS * positions + _MODEL_WORDS * models
+    return GroupSize(1 << 14, words if words <= most else most // 2)
 
 
 class Work(NamedTuple):
@@ -120,7 +131,7 @@ def works_of(context: Context, records: Records, chosen: NDArray[np.int64],
              made: Callable[[SearchProfile], DeviceModel]) -> list[Work]:
     """The ``chosen`` rows of records as works of as many pairs as a group at most, with what is ``made`` of
     profiles."""
-    works, most = [], group_size(None).pairs
+    works, most = [], MOST_PAIRS
     for query, subset in by_query(records.take(chosen)):
         rows, model = chosen[subset], made(profile_of(context, query))
         places = context.targets.locate(records.target[rows])
@@ -179,7 +190,7 @@ _FILTERS = WorkKind("the filters of pairs on the device", working_bytes, fills=F
 
 def device_footprint(shape: Shape, host: int, words: Callable[[int], int]) -> Footprint:
     """What a filter needs whose models have tables of so many words by their lengths, and so much of the host."""
-    size = group_size(shape.device_memory if shape_in_parts(shape) else None)
+    size = group_size(shape.queries, shape.query_residues, shape.device_memory if shape_in_parts(shape) else None)
     mean = -(-shape.query_residues // max(1, shape.queries))
     longest = words(shape.longest_query) + _FACTS
     need = size.need(longest, longest + (shape.queries - 1) * (words(mean) + _FACTS))
@@ -204,10 +215,10 @@ def over_works(context: Context, works: Sequence[Work], begin: Begin, together: 
 
     def on_one(given: tuple[Sequence[Work], Callable[[], None]]) -> Results:
         own, host_work = given
-        if not own or in_parts(context):  # others have the device meanwhile, whose turn it then is
+        if not own:
             host_work()
-            host_work = _nothing
-        return _OneDevice(context, own, begin, together, host_work, pairs).results() if own else []
+            return []
+        return _OneDevice(context, own, begin, together, host_work, pairs).results()
 
     with short_switch_interval():
         parts = on_devices(on_one, [(works[d::devices], _nothing if d else meanwhile) for d in range(devices)], numbers)
@@ -233,7 +244,9 @@ class _OneDevice:
                  host_work: Callable[[], None], pairs: int) -> None:
         self._context, self._works, self._begin, self._together = context, works, begin, together
         self._host_work, self._pairs = host_work, pairs
-        self._size = group_size(context.device_memory if in_parts(context) else None)
+        queries = context.queries
+        self._size = group_size(len(queries), queries.total_residues,
+                                context.device_memory if in_parts(context) else None)
         self._sets = _sets(works, self._size.words)
         self._at_work, self._found = deque[_AtWork](), Results()
         self._tables: tuple[int, Tables] | None = None  # with the number of the set
@@ -243,7 +256,7 @@ class _OneDevice:
         """Of all groups, each of which is at work while the one before is fetched."""
         context, works, at_work = self._context, self._works, self._at_work
         needed, numbers = needed_targets(context, np.concatenate([work.places for work in works]))
-        by_place = _by_place(works, numbers) if in_parts(context) else []
+        by_number = _by_number(works, numbers) if in_parts(context) else []
         words = [sum(map(_words, _models(works[slice(*bounds)]))) for bounds in self._sets]
         need = self._size.need(max(words), sum(words))
         with chosen_volumes(context, needed, _FILTERS, need) as (space, volumes):
@@ -253,8 +266,7 @@ class _OneDevice:
             for part, (volume, bounds) in enumerate(volumes):
                 volume.arrived(space.streams)
                 for number, (first, last) in enumerate(self._sets):
-                    own = works[first:last] if bounds is None else _among(
-                        by_place[first:last], bounds, volume.target_order.lengths, self._size.pairs)
+                    own = works[first:last] if bounds is None else _among(by_number[first:last], bounds)
                     for group in _groups(own, self._together, self._size.pairs):
                         context.cancellation.check()
                         if len(at_work) == len(space.streams):
@@ -318,8 +330,9 @@ def _sets(works: Sequence[Work], most: int) -> list[tuple[int, int]]:
     return list(pairwise([*cuts, len(works)]))
 
 
-def _by_place(works: Sequence[Work], numbers: NDArray[np.int64]) -> list[Work]:
-    """Works whose pairs are in order of their targets, with other numbers of these: i8, those of all works in turn."""
+def _by_number(works: Sequence[Work], numbers: NDArray[np.int64]) -> list[Work]:
+    """Works whose pairs have numbers of their targets as places, i8, those of all works in turn, and are in order of
+    them."""
     found, first = [], 0
     for work in works:
         own = numbers[first : first + len(work.rows)]
@@ -329,17 +342,13 @@ def _by_place(works: Sequence[Work], numbers: NDArray[np.int64]) -> list[Work]:
     return found
 
 
-def _among(works: Sequence[Work], bounds: tuple[int, int], lengths: NDArray[np.int64], most: int) -> list[Work]:
-    """What works of ``_by_place`` have to do with targets first … last − 1, which have these lengths, counted from the
-    first on: works of ``most`` pairs at most."""
+def _among(works: Sequence[Work], bounds: tuple[int, int]) -> list[Work]:
+    """What works of ``_by_number`` have to do with targets first … last − 1, counted from the first on."""
     found = []
     for work in works:
-        begin, end = np.searchsorted(work.places, bounds)
-        rows, places = work.rows[begin:end], work.places[begin:end] - bounds[0]
-        order = np.argsort(-lengths[places], kind="stable")
-        for first in range(0, len(order), most):
-            some = order[first : first + most]
-            found.append(Work(work.model, rows[some], places[some]))
+        begin, end = np.searchsorted(work.places, bounds).tolist()
+        if begin < end:
+            found.append(Work(work.model, work.rows[begin:end], work.places[begin:end] - bounds[0]))
     return found
 
 

@@ -29,6 +29,7 @@ from seqloom.core.errors import (
 )
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.pipeline import compose
+from seqloom.core.ports import UnitPlan
 from seqloom.core.progress import Cancellation, Progress
 from seqloom.core.records import Column, Hits, Seeds
 from seqloom.core.registry import Registry
@@ -619,16 +620,22 @@ def test_units_that_take_turns_with_a_device_are_fewer(turns: bool, monkeypatch)
         def footprint(self, shape):
             return Footprint(device=shape.target_residues, in_turn=turns)
 
-    def units(seconds: float) -> int:
+    def cut(seconds: float) -> UnitPlan:
         monkeypatch.setattr(Device, "cells_per_second", cells / seconds)
         return engine(queries, registry=with_stages(Device), pipeline=toy.TOY.with_stage("seed.words", "toy-device"),
-                      threads=threads).unit_plan().units
+                      threads=threads).unit_plan()
 
-    assert units(1.0) == 1
-    assert units(40 * UNIT_SECONDS) >= 30 if not turns else units(40 * UNIT_SECONDS) <= 3
+    whole = cut(1.0)
+    assert whole.units == 1
+    many = cut(40 * UNIT_SECONDS).units
+    assert many <= 3 if turns else many >= 30
     for stage in engine().plan.stages:
         monkeypatch.setattr(type(stage.stage), "least_cells", 1)
-    assert units(1.0) == (TURNS if turns else threads)
+    plan = cut(1.0)
+    if turns:  # by volume: targets are brought to the device once for all queries
+        assert plan.batches == whole.batches and TURNS / 2 < plan.units <= TURNS
+    else:
+        assert plan.units == threads
 
 
 @pytest.mark.parametrize("per_query", [1, 20, 400])

@@ -85,11 +85,45 @@ def test_stages_have_the_memory_of_their_turns() -> None:
     assert memory._granted == 0
     with memory.turn(5000, 900):  # more than there is: alone
         assert memory._granted == 5000
-    # What fills a device has all that others leave, and these as much as they need.
+    # What fills a device has all that others leave, and these as much as they need beside it, or twice as much.
     with memory.turn(100, 900, fills=False) as given, memory.turn(300, 900, fills=True) as more:
-        assert (given, more) == (100, 0.9 * 900 - 100)
+        assert (given, more) == (0.3 * 900, 0.9 * 900 - 0.3 * 900)
     with memory.turn(300, 900, fills=True) as given:
         assert given == 0.9 * 900
+    with memory.turn(10, 900), memory.turn(700, 900, fills=True), memory.turn(20, 900, fills=False) as given:
+        assert given == 20
+    assert memory._granted == 0
+
+
+@pytest.mark.parametrize(("filling", "beside"), [(False, 4), (True, resident_cuda._BESIDE_ONE)])
+def test_few_stages_have_a_device_beside_one_that_fills_it(filling: bool, beside: int) -> None:
+    memory, free, begun = resident_cuda.DeviceMemory(1000), threading.Event(), []
+
+    def turn(fills: bool) -> None:
+        with memory.turn(10, 900, fills=fills):
+            begun.append(fills)
+            free.wait(20)
+
+    def run(count: int, fills: bool, least: int) -> list[threading.Thread]:
+        threads = [threading.Thread(target=turn, args=(fills,)) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 20
+        while len(begun) < least:
+            assert time.monotonic() < end
+            time.sleep(0.001)
+        return threads
+
+    with memory.turn(780, 900):
+        threads = run(2, True, 0) if filling else []
+        time.sleep(0.05)
+        threads += run(beside + 2, False, beside)
+        time.sleep(0.05)
+        assert begun.count(False) == beside + 2 * (not filling)
+    free.set()
+    for thread in threads:
+        thread.join(20)
+    assert len(begun) == len(threads) and memory._granted == 0 and not any(memory._by_parts.values())
 
 
 def test_turns_give_all_back() -> None:
@@ -115,7 +149,9 @@ def test_all_volumes_of_a_search_come_in_parts_or_none() -> None:
 @given(st.lists(st.text("ACDEFGHIKLMNPQRSTVWY", max_size=9), min_size=1, max_size=12), st.data())
 def test_chosen_sequences_are_those_of_the_batch(texts: list[str], data: st.DataObject) -> None:
     batch = SequenceBatch.of(PROTEIN, texts, first=5)
-    places = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts))))
+    places = np.array(data.draw(st.one_of(
+        st.lists(st.integers(0, len(texts) - 1), unique=True),
+        st.integers(0, len(texts)).map(lambda first: list(range(first, len(texts)))))), np.int64)
     chosen = chosen_sequences(batch, batch.searched(), places)
     assert chosen.ordinals.tolist() == (places + 5).tolist()
     assert [chosen.text(n) for n in range(len(chosen))] == [texts[n] for n in places]

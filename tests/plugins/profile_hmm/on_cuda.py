@@ -53,7 +53,7 @@ if SIMULATED:
     diagonal_tiles_cuda.LANE_COUNTS, diagonal_tiles_cuda.ROW_COUNTS = (1, 2, 4), (4,)
     diagonal_tiles_cuda.LEAST_SPREAD, diagonal_tiles_cuda.WARPS = 4, 1
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.LEAST_FOUND = 2, 2, 4
-    pairs_cuda.group_size = lambda budget: pairs_cuda.GroupSize(8, 1 << 16)
+    pairs_cuda.group_size = lambda *sizes: pairs_cuda.GroupSize(8, 1 << 16)
     warp_blocks.WIDTH = 32
 cuda: Any = _cuda
 extend_forward_cuda._WORTH = 0  # the host leaves all pairs to the device
@@ -183,7 +183,7 @@ def check_parts() -> None:
     extend_forward_cuda._WORTH = 2
     with small_parts() as asked:
         for threads, words in ((1, 1 << 8), (3, 1 << 16)):  # sets of one model, and of all
-            pairs_cuda.group_size = lambda budget, words=words: pairs_cuda.GroupSize(8, words)
+            pairs_cuda.group_size = lambda *sizes, words=words: pairs_cuda.GroupSize(8, words)
             assert_same_hits(wanted, run_pipeline("hmmsearch", models, targets, options, backend="cuda",
                                                   threads=threads, device_memory=ROOM))
     assert len(asked) > 8
@@ -192,7 +192,7 @@ def check_parts() -> None:
 def check_budget() -> None:
     """Units side by side find room in what is planned for two of them, whichever filters they are in."""
     if SIMULATED:
-        pairs_cuda.group_size = lambda budget: pairs_cuda.GroupSize(8, 1 << 8)
+        pairs_cuda.group_size = lambda *sizes: pairs_cuda.GroupSize(8, 1 << 8)
         diagonal_scan_cuda._GROUP_WORDS = 1 << 8
         diagonal_scan_cuda.ROOM = 64
     models, targets = drawn(11, [18, 9], [30, 41, 26])
