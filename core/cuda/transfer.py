@@ -17,7 +17,6 @@ several times slower, and nothing is done meanwhile.
 """
 
 import atexit
-import ctypes
 import os
 import sys
 import threading
@@ -320,7 +319,7 @@ def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any,
         return
     device, array = _current(), np.ascontiguousarray(array)
     if array.nbytes < _BRIEF:
-        ctypes.memmove(locked.ctypes.data, array.ctypes.data, array.nbytes)
+        call_holding_gil(host_functions()[COPY_MEMORY], locked.ctypes.data, array.ctypes.data, array.nbytes)
     else:
         locked[: len(array)] = array
     with device.event() as event:

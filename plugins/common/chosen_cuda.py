@@ -47,11 +47,11 @@ def needed_targets(context: Context, places: np.ndarray) -> tuple[np.ndarray, np
 
 @contextmanager
 def chosen_volumes(context: Context, places: np.ndarray, kind: WorkKind, need: WorkSize
-                   ) -> Iterator[tuple[Workspace, Iterator[tuple[Volume, Bounds | None]]]]:
+                   ) -> Iterator[tuple[Workspace, list[Bounds] | None, Iterator[Volume]]]:
     """Working space, and volumes on the current device that have the targets at ``places``, i8[n], in this order.
 
-    Each volume comes with the first and last but one of the places that it has, by which its targets are numbered, or
-    None where it has all targets. What is queued for one has to be done when the one behind the next is asked for.
+    Before them come the first and last but one of the places that each has, by which its targets are numbered; or None
+    where a single one has all targets. What is queued for one has to be done when the one behind the next is asked for.
 
     Raises:
         BudgetError: there is no room.
@@ -59,7 +59,7 @@ def chosen_volumes(context: Context, places: np.ndarray, kind: WorkKind, need: W
     memory, budget, targets = device_memory(), context.device_memory, context.targets
     if budget is None or not in_parts(context):
         with memory.volume(targets, budget) as volume, memory.workspace(kind, need, budget, context.count) as space:
-            yield space, iter([(volume, None)])
+            yield space, None, iter([volume])
         return
     lengths, working = targets.lengths[places], kind.size(need, 0)
     offsets = offsets_of(lengths)
@@ -73,4 +73,4 @@ def chosen_volumes(context: Context, places: np.ndarray, kind: WorkKind, need: W
         cuts, searched = size.cut(offsets), targets.searched()
         batches = (chosen_sequences(targets, searched, places[slice(*cut)]) for cut in cuts)
         with memory.parts(batches, size, kind, need, budget, context.count) as (space, volumes):
-            yield space, ((next(volumes), cut) for cut in cuts)
+            yield space, cuts, (next(volumes) for _ in cuts)  # which it has until work on them is done

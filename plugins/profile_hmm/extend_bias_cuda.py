@@ -15,18 +15,19 @@ from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.resident_cuda import Volume
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
-from seqloom.plugins.common.workspace_cuda import Workspace
+from seqloom.plugins.common.workspace_cuda import WorkKind, Workspace
 
 from .bias_cpu import completed
 from .bias_cuda import TABLE, DeviceBias, sum_logs
 from .extend_bias_cpu import BiasFilterCpu
 from .extend_bias_reference import BiasFilter
-from .pairs_cuda import Begun, Layout, Tables, Work, device_footprint, over_works, works_of
+from .pairs_cuda import Begun, Filter, Layout, Tables, Work, device_footprint, over_works, working_bytes, works_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _THREADS = 4 if SIMULATED else 64
+BIAS = Filter(WorkKind("the bias filter on the device", working_bytes, fills=False), 0, TABLE)
 
 
 class BiasFilterCuda(OnDevices, BiasFilterCpu):
@@ -34,13 +35,13 @@ class BiasFilterCuda(OnDevices, BiasFilterCpu):
     reads = (*BiasFilter.reads, KIND)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return device_footprint(shape, super().footprint(shape).host, lambda length: TABLE)
+        return device_footprint(shape, super().footprint(shape).host, BIAS)
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               nulls: NDArray[np.float32]) -> None:
         lengths = context.targets.lengths[context.targets.locate(records.target)]
         works, left = works_of(context, records, chosen, DeviceBias), [np.empty(0, np.int64)]
-        for rows, (sums, lasts) in over_works(context, works, _begin):
+        for rows, (sums, lasts) in over_works(context, BIAS, works, _begin):
             nulls[rows] = completed(sums, lasts, lengths[rows])
             left.append(rows[np.isnan(sums)])
         again = np.sort(np.concatenate(left))

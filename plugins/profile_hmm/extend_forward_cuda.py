@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from seqloom.plugins.common.workspace_cuda import Workspace
 from .extend_forward_cpu import ForwardFilterCpu
 from .extend_forward_reference import ForwardFilter
 from .forward_cpu import completed
-from .forward_cuda import MOST_TARGETS, WARP, DeviceOdds, shared_bytes, sum_paths, table_words
-from .pairs_cuda import CODES, Begun, Layout, Tables, Work, blocks, device_footprint, over_works, runs_of, works_of
+from .forward_cuda import MOST_TARGETS, WARP, DeviceOdds, shared_bytes, sum_paths
+from .pairs_cuda import PATHS, Begun, Layout, Tables, Work, blocks, device_footprint, over_works, runs_of, works_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class ForwardFilterCuda(OnDevices, ForwardFilterCpu):
     reads = (*ForwardFilter.reads, KIND)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return device_footprint(shape, super().footprint(shape).host, partial(table_words, CODES))
+        return device_footprint(shape, super().footprint(shape).host, PATHS)
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               scores: NDArray[np.float32]) -> None:
@@ -48,7 +48,7 @@ class ForwardFilterCuda(OnDevices, ForwardFilterCpu):
         fitting = sorted((work for work in works if work.model.fits), key=lambda work: work.model.slots)
         own = np.sort(np.concatenate([chosen[alone], *(work.rows for work in works if not work.model.fits)]))
         on_host, left = super().score, [np.empty(0, np.int64)]
-        for rows, (totals, lasts) in over_works(context, fitting, _begin, MOST_TARGETS,
+        for rows, (totals, lasts) in over_works(context, PATHS, fitting, _begin, MOST_TARGETS,
                                                 lambda: on_host(context, records, own, scores)):
             scores[rows] = completed(totals, lasts, lengths[rows])
             left.append(rows[np.isnan(scores[rows])])

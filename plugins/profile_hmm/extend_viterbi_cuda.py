@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,9 +20,9 @@ from seqloom.plugins.common.workspace_cuda import Workspace
 
 from .extend_viterbi_cpu import ViterbiFilterCpu
 from .extend_viterbi_reference import ViterbiFilter
-from .pairs_cuda import CODES, Begun, Layout, Tables, Work, blocks, device_footprint, over_works, runs_of, works_of
+from .pairs_cuda import PATHS, Begun, Layout, Tables, Work, blocks, device_footprint, over_works, runs_of, works_of
 from .viterbi_cpu import raw_scores, word_moves
-from .viterbi_cuda import LANES, DeviceWords, score_targets, shared_bytes, table_words, warps_of
+from .viterbi_cuda import LANES, DeviceWords, score_targets, shared_bytes, warps_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
     reads = (*ViterbiFilter.reads, KIND)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return device_footprint(shape, super().footprint(shape).host, partial(table_words, CODES))
+        return device_footprint(shape, super().footprint(shape).host, PATHS)
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               scores: NDArray[np.float32]) -> None:
@@ -49,7 +49,7 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
         bounds = np.zeros((len(records), 2), np.int64)
         for work in fitting:
             bounds[work.rows] = work.model.floor, work.model.ceiling
-        for rows, (best,) in over_works(context, fitting, _begin):
+        for rows, (best,) in over_works(context, PATHS, fitting, _begin):
             told = (best > bounds[rows, 0]) & (best < bounds[rows, 1])
             scores[rows[told]] = raw_scores(best[told], word_moves(lengths[rows[told]]))
             left.append(rows[~told])

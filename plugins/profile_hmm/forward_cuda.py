@@ -248,8 +248,3 @@ class DeviceOdds:
 def shared_bytes(slots: int, targets: int) -> int:
     """Of a block, which is a warp, for models of so many slots."""
     return slots * targets * LANES * 4 * _ROWS
-
-
-def table_words(codes: int, length: int) -> int:
-    """Of a model's table."""
-    return max(2, -(-length // LANES)) * LANES * (codes + _TRANSITIONS)

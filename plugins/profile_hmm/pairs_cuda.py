@@ -36,8 +36,6 @@ MOST_PAIRS = 1 << 16
 """Of a group."""
 _FACTS = 8
 """Words that a model takes beside its table, at most."""
-_POSITION_WORDS, _MODEL_WORDS = 37, 1224
-"""Of any filter's table for each position, and what it has beside these, at most."""
 _TABLES = 0.4
 """Of the room of a stage whose volume comes part by part: what tables take, at most."""
 
@@ -68,21 +66,35 @@ class GroupSize(NamedTuple):
     def need(self, largest: int, total: int) -> WorkSize:
         """Size of the work where the largest set of models has so many words, and all of them: its stretches are pairs,
         and its query words that are on the device at a time.
-
-        It is the same for all filters, unless there are very large models, so that one hands its space on to another.
         """
         words = self.words if total <= self.words else 2 * max(largest, self.words)
         return WorkSize(self.pairs, 0, 0, 2, words).rounded()
 
 
-def group_size(models: int, positions: int, budget: int | None) -> GroupSize:
-    """For so many models with so many positions in all, where volumes are on the device whole, or come part by part for
+def group_size(words: int, budget: int | None) -> GroupSize:
+    """For models that have about so many words in all, where volumes are on the device whole, or come part by part for
     want of a larger budget."""
     if budget is None:
         return GroupSize(MOST_PAIRS, 1 << 20)
     most = min(1 << 20, int(_TABLES * rooms_for_parts(budget, fills=False)[0]) // 4)
-    words = _POSITION_WORDS * positions + _MODEL_WORDS * models
     return GroupSize(1 << 14, words if words <= most else most // 2)
+
+
+class Filter(NamedTuple):
+    """Filters whose working space is of one kind and size, so that one hands it on to another.
+
+    Attributes:
+        kind: of their work.
+        position, model: words of a table for each position, and beside these, at most.
+    """
+
+    kind: WorkKind
+    position: int
+    model: int
+
+    def words(self, positions: int, models: int) -> int:
+        """Of the tables of models with so many positions in all, about."""
+        return self.position * positions + (self.model + _FACTS) * models
 
 
 class Work(NamedTuple):
@@ -184,28 +196,28 @@ def working_bytes(need: WorkSize, columns: int = 0) -> int:
     return (2 * need.stretches * _BYTES_PER_PAIR + 4 * need.query) // 16 * 17
 
 
-_FILTERS = WorkKind("the filters of pairs on the device", working_bytes, fills=False)
-"""They have one kind of working space, and a slot's groups use it in turns."""
+PATHS = Filter(WorkKind("the filters of pairs on the device", working_bytes, fills=False), 37, 1216)
+"""Of paths through a model: a table has scores or odds of each residue and transition, of whole slots."""
 
 
-def device_footprint(shape: Shape, host: int, words: Callable[[int], int]) -> Footprint:
-    """What a filter needs whose models have tables of so many words by their lengths, and so much of the host."""
-    size = group_size(shape.queries, shape.query_residues, shape.device_memory if shape_in_parts(shape) else None)
-    mean = -(-shape.query_residues // max(1, shape.queries))
-    longest = words(shape.longest_query) + _FACTS
-    need = size.need(longest, longest + (shape.queries - 1) * (words(mean) + _FACTS))
-    return footprint_of_chosen(shape, host, _FILTERS, need)
+def device_footprint(shape: Shape, host: int, what: Filter) -> Footprint:
+    """What a filter needs, and so much of the host."""
+    words = what.words(shape.query_residues, shape.queries)
+    size = group_size(words, shape.device_memory if shape_in_parts(shape) else None)
+    need = size.need(what.words(shape.longest_query, 1), words)
+    return footprint_of_chosen(shape, host, what.kind, need)
 
 
 def _nothing() -> None:
     pass
 
 
-def over_works(context: Context, works: Sequence[Work], begin: Begin, together: int = 1,
+def over_works(context: Context, what: Filter, works: Sequence[Work], begin: Begin, together: int = 1,
                meanwhile: Callable[[], None] = _nothing) -> Results:
     """Rows and results of all groups of works, which devices share.
 
     Args:
+        what: of which the works are.
         begin: what the device is to do with a group.
         together: pairs that are taken together, all of one work.
         meanwhile: called once, when the first groups are at work.
@@ -218,7 +230,7 @@ def over_works(context: Context, works: Sequence[Work], begin: Begin, together: 
         if not own:
             host_work()
             return []
-        return _OneDevice(context, own, begin, together, host_work, pairs).results()
+        return _OneDevice(context, what, own, begin, together, host_work, pairs).results()
 
     with short_switch_interval():
         parts = on_devices(on_one, [(works[d::devices], _nothing if d else meanwhile) for d in range(devices)], numbers)
@@ -240,13 +252,12 @@ class _OneDevice:
     rooms have those of several in turn.
     """
 
-    def __init__(self, context: Context, works: Sequence[Work], begin: Begin, together: int,
+    def __init__(self, context: Context, what: Filter, works: Sequence[Work], begin: Begin, together: int,
                  host_work: Callable[[], None], pairs: int) -> None:
-        self._context, self._works, self._begin, self._together = context, works, begin, together
+        self._context, self._kind, self._works, self._begin, self._together = context, what.kind, works, begin, together
         self._host_work, self._pairs = host_work, pairs
-        queries = context.queries
-        self._size = group_size(len(queries), queries.total_residues,
-                                context.device_memory if in_parts(context) else None)
+        words = what.words(context.queries.total_residues, len(context.queries))
+        self._size = group_size(words, context.device_memory if in_parts(context) else None)
         self._sets = _sets(works, self._size.words)
         self._at_work, self._found = deque[_AtWork](), Results()
         self._tables: tuple[int, Tables] | None = None  # with the number of the set
@@ -256,17 +267,18 @@ class _OneDevice:
         """Of all groups, each of which is at work while the one before is fetched."""
         context, works, at_work = self._context, self._works, self._at_work
         needed, numbers = needed_targets(context, np.concatenate([work.places for work in works]))
-        by_number = _by_number(works, numbers) if in_parts(context) else []
         words = [sum(map(_words, _models(works[slice(*bounds)]))) for bounds in self._sets]
         need = self._size.need(max(words), sum(words))
-        with chosen_volumes(context, needed, _FILTERS, need) as (space, volumes):
+        with chosen_volumes(context, needed, self._kind, need) as (space, cuts, volumes):
             rooms = min(2, len(self._sets))
             _prepare(space, [f"tables {room}" for room in range(rooms)], max(words))
             slots = cycle(range(len(space.streams)))
-            for part, (volume, bounds) in enumerate(volumes):
+            by_number = _by_number(works, numbers, cuts) if cuts else []
+            for part, volume in enumerate(volumes):
                 volume.arrived(space.streams)
                 for number, (first, last) in enumerate(self._sets):
-                    own = works[first:last] if bounds is None else _among(by_number[first:last], bounds)
+                    own = [some for work in by_number[first:last] if (some := work.among(part))] if cuts else works[
+                        first:last]
                     for group in _groups(own, self._together, self._size.pairs):
                         context.cancellation.check()
                         if len(at_work) == len(space.streams):
@@ -330,26 +342,26 @@ def _sets(works: Sequence[Work], most: int) -> list[tuple[int, int]]:
     return list(pairwise([*cuts, len(works)]))
 
 
-def _by_number(works: Sequence[Work], numbers: NDArray[np.int64]) -> list[Work]:
-    """Works whose pairs have numbers of their targets as places, i8, those of all works in turn, and are in order of
-    them."""
-    found, first = [], 0
-    for work in works:
-        own = numbers[first : first + len(work.rows)]
-        order = np.argsort(own, kind="stable")
-        found.append(Work(work.model, work.rows[order], own[order]))
-        first += len(own)
-    return found
+class _InParts:
+    """A work whose pairs have numbers of their targets as places, i8, and are in order of them; and the first and last
+    but one number of each part."""
+
+    def __init__(self, work: Work, numbers: NDArray[np.int64], cuts: Sequence[tuple[int, int]]) -> None:
+        order = np.argsort(numbers, kind="stable")
+        self._work, self._firsts = Work(work.model, work.rows[order], numbers[order]), [first for first, _ in cuts]
+        self._begins = np.searchsorted(self._work.places, [*self._firsts, cuts[-1][1]]).tolist()
+
+    def among(self, part: int) -> Work | None:
+        """What it has to do with targets of a part, whose places are counted from the first of them on."""
+        begin, end = self._begins[part : part + 2]
+        model, rows, places = self._work
+        return Work(model, rows[begin:end], places[begin:end] - self._firsts[part]) if begin < end else None
 
 
-def _among(works: Sequence[Work], bounds: tuple[int, int]) -> list[Work]:
-    """What works of ``_by_number`` have to do with targets first … last − 1, counted from the first on."""
-    found = []
-    for work in works:
-        begin, end = np.searchsorted(work.places, bounds).tolist()
-        if begin < end:
-            found.append(Work(work.model, work.rows[begin:end], work.places[begin:end] - bounds[0]))
-    return found
+def _by_number(works: Sequence[Work], numbers: NDArray[np.int64], cuts: Sequence[tuple[int, int]]) -> list[_InParts]:
+    """Works with such numbers, i8, those of all of them in turn."""
+    ends = np.cumsum([0, *(len(work.rows) for work in works)]).tolist()
+    return [_InParts(work, numbers[slice(*own)], cuts) for work, own in zip(works, pairwise(ends), strict=True)]
 
 
 def _prepare(space: Workspace, tables: Sequence[str], words: int) -> None:

@@ -213,14 +213,14 @@ def ends_on_devices(context: Context, pairs: NDArray[np.int64], bounds: NDArray[
         needed, of_needed = needed_targets(context, sent[slice(*part), 1])
         order = np.argsort(of_needed, kind="stable")
         starts = np.searchsorted(of_needed[order], np.arange(len(needed) + 1))
-        with chosen_volumes(context, needed, _EXTENSIONS, need) as (space, volumes):
+        with chosen_volumes(context, needed, _EXTENSIONS, need) as (space, cuts, volumes):
             residues, table = read_as_query(queries.searched()), score_table(context.scoring.matrix)
             there = _Queries(*map(space.send, _Queries._fields, (residues, queries.offsets, table)))
             waiting, slots = deque[tuple[Volume, np.ndarray, int, Any]](), cycle(range(len(space.streams)))
-            for volume, bounds in volumes:
+            for number, volume in enumerate(volumes):
                 rows = own
-                if bounds is not None:
-                    first, last = bounds
+                if cuts is not None:
+                    first, last = cuts[number]
                     rows = own[order[starts[first] : starts[last]]]
                     sent[rows, 1] = of_needed[rows - part[0]] - first
                 volume.arrived(space.streams)
