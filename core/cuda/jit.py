@@ -25,8 +25,8 @@ cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Kernels are small where their work is: nobody who searches can do anything about it. It may be said in bold type.
 warnings.filterwarnings("ignore", r".*Grid size \d+ will likely result in GPU under-utilization")
 launching = threading.RLock()
-"""Held by whoever starts a kernel: two threads don't load one at a time, and the simulator runs one at a time. Whoever
-holds it may call what does so, too."""
+_kernels = dict[tuple[Any, ...], Any]()
+_making, _simulating = threading.Lock(), threading.Lock()
 
 
 _MOST_SHARED = 227 << 10
@@ -62,19 +62,36 @@ def _loaded(kept: Any, signature: Any, target: Any) -> Any:
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a CUDA kernel at first use, once for all processes where it can be kept.
 
-    ``kernel[blocks, threads, stream, shared](*arguments)`` launches it. A block may have more shared memory than
-    kernels usually can; if it can't have so much, that raises ``RuntimeError``.
+    ``kernel[blocks, threads, stream, shared](*arguments)`` launches it, by any thread. A block may have more shared
+    memory than kernels usually can; if it can't have so much, that raises ``RuntimeError``.
 
     Args:
         options: of ``cuda.jit``.
     """
 
     def compiled(function: Any) -> Any:
-        if SIMULATED:
-            return cuda.jit(function)
-        return QuickKernel(_dispatcher(function, options), partial(_allow_shared, function.__name__))
+        key = function, *sorted(options.items())
+        with _making:
+            if key not in _kernels:
+                _kernels[key] = _SimulatedKernel(function) if SIMULATED else QuickKernel(
+                    _dispatcher(function, options), partial(_allow_shared, function.__name__))
+            return _kernels[key]
 
     return compiled
+
+
+class _SimulatedKernel:
+    """A kernel in the simulator, which runs one at a time."""
+
+    def __init__(self, function: Any) -> None:
+        self._made = cuda.jit(function)
+
+    def __getitem__(self, where: tuple[Any, ...]) -> Callable[..., None]:
+        def launched(*arguments: Any) -> None:
+            with _simulating:
+                self._made[where](*arguments)
+
+        return launched
 
 
 def _dispatcher(function: Any, options: dict[str, Any]) -> Any:

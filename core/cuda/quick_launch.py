@@ -30,6 +30,8 @@ _ITEMS = "?bBhHiIlLqQfd"
 """Types of an array's items, as ``numpy.dtype.char``."""
 _BITS = 63
 """Of the largest whole numbers of Python that numba passes as i8; others are u8."""
+_loading = threading.Lock()
+"""Held by whoever compiles or loads a kernel."""
 LARGE_BLOCK = 48 << 10
 """Bytes of shared memory beyond which a kernel has to ask for more, before a block has them."""
 
@@ -44,7 +46,7 @@ class _Entry(NamedTuple):
 
 
 class QuickKernel:
-    """A CUDA kernel: ``kernel[blocks, threads, stream, shared](*arguments)`` launches it, as numba's do.
+    """A CUDA kernel: ``kernel[blocks, threads, stream, shared](*arguments)`` launches it, as numba's do, by any thread.
 
     Args:
         dispatcher: numba's, which has one compiled kernel for all arguments of the same types.
@@ -54,9 +56,8 @@ class QuickKernel:
 
     def __init__(self, dispatcher: Any, allow: Callable[[int], None]) -> None:
         self.dispatcher, self._allow = dispatcher, allow
-        self._entries = dict[Any, _Entry | None]()  # None: numba launches it
+        self._entries = dict[Any, _Entry]()
         self._allowed = set[Any]()
-        self._changing = threading.Lock()
 
     def __getitem__(self, where: Sequence[Any]) -> Callable[..., None]:
         blocks, threads, stream, shared = (*where, 0, 0)[:4]
@@ -76,7 +77,7 @@ class QuickKernel:
 
     def _entry(self, kinds: Any, arguments: Sequence[Any], large: bool) -> _Entry | None:
         """Compile and load the kernel for these arguments, unless that is done; None where only numba launches it."""
-        with self._changing:
+        with _loading:
             made = self.dispatcher.compile(tuple(map(self.dispatcher.typeof_pyval, arguments)))
             loaded = int(made.library.get_cufunc().handle)
             if large and kinds not in self._allowed:
@@ -100,7 +101,7 @@ def _kind(argument: Any) -> Any:
 
 
 def _three(sizes: int | Sequence[int]) -> tuple[int, ...]:
-    return (sizes, 1, 1) if isinstance(sizes, int) else (*sizes, 1, 1)[:3]
+    return (*sizes, 1, 1)[:3] if isinstance(sizes, Sequence) else (sizes, 1, 1)
 
 
 def _launch(entry: _Entry, where: tuple[Any, ...], arguments: Sequence[Any]) -> None:

@@ -18,7 +18,6 @@ import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import device_count
 from seqloom.core.classes import NamedTuple, dataclass
-from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.one_hot import CODES
 from seqloom.core.cuda.transfer import clear, to_host
 from seqloom.core.distinct import distinct
@@ -282,9 +281,8 @@ class DeviceScan:
                 counting = counters, counter, crossing
                 counter = self._scan(scanned[part], begin, first_cutoff, room, counting, ranked, stream)
             else:
-                with launching:
-                    queue(rings[part - len(scanned)], begin, first_cutoff, ranked, common.keys, room, stream,
-                          space.patient[slot])
+                queue(rings[part - len(scanned)], begin, first_cutoff, ranked, common.keys, room, stream,
+                      space.patient[slot])
         return _Begun(slot, share, found)
 
     @cached_property
@@ -315,16 +313,15 @@ class DeviceScan:
             ranked = ranked.whole()
         pieces = ranked.pieces
         for tile in range(shape.tiles):
-            with launching:
-                made, threads = scan_kernel(shape, classed, self._arithmetic)
-                made[_blocks(), threads, stream](
-                    room.table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
-                    order.ends, ranked.pieces_there, np.int32(len(pieces.begins)), np.int32(pieces.cut),
-                    np.int32(pieces.length), np.int32(ranked.first), np.int32(ranked.step), np.int32(ranked.works),
-                    counters, np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least),
-                    self._classes if classed else self._volume.residues, room.limits, np.int32(first_cutoff),
-                    np.int32(tile * shape.positions), np.int64(query.number * keys.targets), np.int64(keys.span),
-                    np.int32(keys.shift), room.found, np.int64(len(room.found) - 1))
+            made, threads = scan_kernel(shape, classed, self._arithmetic)
+            made[_blocks(), threads, stream](
+                room.table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
+                order.ends, ranked.pieces_there, np.int32(len(pieces.begins)), np.int32(pieces.cut),
+                np.int32(pieces.length), np.int32(ranked.first), np.int32(ranked.step), np.int32(ranked.works),
+                counters, np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least),
+                self._classes if classed else self._volume.residues, room.limits, np.int32(first_cutoff),
+                np.int32(tile * shape.positions), np.int64(query.number * keys.targets), np.int64(keys.span),
+                np.int32(keys.shift), room.found, np.int64(len(room.found) - 1))
             counter += 1
         return counter
 

@@ -21,7 +21,7 @@ import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
 from seqloom.core.backends import current_device
-from seqloom.core.cuda.jit import kernel, launching
+from seqloom.core.cuda.jit import kernel
 from seqloom.core.kernels.packed16 import SIMULATED, WHOLE_WARP, from_lane
 from seqloom.core.kernels.unroll import specialise
 
@@ -345,8 +345,7 @@ def grid(total: int) -> tuple[int, int]:
 def numbers(count: int) -> Any:
     """0, 1, … as an i4 device array."""
     there = cuda.device_array(max(1, count), np.int32)
-    with launching:
-        number_rows[grid(count)](0, count, 0, there)
+    number_rows[grid(count)](0, count, 0, there)
     return there
 
 
@@ -407,10 +406,9 @@ class DeviceWords:
         tile = WORDS_PER_THREAD // 2 << BITS
         blocks = -(-(end - begin) // tile)
         split = (*self.side(side)[:1], begin, middle - begin, end - begin, tile, blocks + 1, self._splits)
-        with launching:
-            _split[(*grid(blocks + 1), stream)](*split)
-            pass_kernels()[2][blocks, 1 << BITS, stream](*self.side(side), begin, middle - begin, end - begin,
-                                                         self._splits, *self.side(side + 1))
+        _split[(*grid(blocks + 1), stream)](*split)
+        pass_kernels()[2][blocks, 1 << BITS, stream](*self.side(side), begin, middle - begin, end - begin,
+                                                     self._splits, *self.side(side + 1))
 
     def passes(self, first: int, total: int, bits: int, stream: Any = 0) -> int:
         """Queue the passes over all digits; their number, which tells the side that the words are on then."""
@@ -419,19 +417,17 @@ class DeviceWords:
         if not shifts:
             return 0
         cut, blocks = self.cut(first, total, stream)
-        with launching:
-            for side, shift in enumerate(map(np.int32, shifts)):
-                count[blocks, 1 << BITS, stream](self.side(side)[0], cut, shift, self._counts)
-                move[blocks, 1 << BITS, stream](*self.side(side), cut, shift, self._counts,
-                                                *self.side(side + 1))
+        for side, shift in enumerate(map(np.int32, shifts)):
+            count[blocks, 1 << BITS, stream](self.side(side)[0], cut, shift, self._counts)
+            move[blocks, 1 << BITS, stream](*self.side(side), cut, shift, self._counts,
+                                            *self.side(side + 1))
         return len(shifts)
 
     def cut(self, first: int, total: int, stream: Any = 0) -> tuple[Any, int]:
         """Words first … first + total − 1 as one bucket: stretches for blocks, and how many."""
         tile = WORDS_PER_THREAD << BITS
         blocks = max(1, min(_BLOCKS * processors(), -(-total // tile)))
-        with launching:
-            _cut[(*grid(blocks), stream)](first, total, -(-total // (blocks * tile)) * tile, blocks, self._stretches)
+        _cut[(*grid(blocks), stream)](first, total, -(-total // (blocks * tile)) * tile, blocks, self._stretches)
         return self._stretches, blocks
 
     def side(self, number: int) -> tuple[Any, Any]:
@@ -452,8 +448,7 @@ class DeviceWords:
         """Put rows ``first`` … first + size − 1 before the ``first`` rows that are there."""
         self._spare_rows, self.rows = self.rows, self._spare_rows
         if size:
-            with launching:
-                number_rows[grid(size)](first, size, 0, self.rows)
+            number_rows[grid(size)](first, size, 0, self.rows)
         if first:
             self.rows[size : first + size].copy_to_device(self._spare_rows[:first])
 
@@ -468,8 +463,7 @@ class DeviceWords:
         if numbered:
             self.words, self._spare_words = self._spare_words, self.words
         elif total:
-            with launching:
-                _gather[grid(total)](self._spare_words, self.rows, total, self.words)
+            _gather[grid(total)](self._spare_words, self.rows, total, self.words)
 
 
 def streams() -> tuple[Any, Any]:

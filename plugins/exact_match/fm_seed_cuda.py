@@ -18,7 +18,7 @@ import numpy as np
 from numba import uint64
 from seqloom.core.backends import with_capacity
 from seqloom.core.context import Context
-from seqloom.core.cuda.jit import kernel, launching
+from seqloom.core.cuda.jit import kernel
 from seqloom.core.cuda.transfer import to_host
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.errors import BudgetError
@@ -178,9 +178,8 @@ class _Search(PartSearch):
             some = np.where((np.arange(count) >= begin) & (np.arange(count) < behind), counts, 0)
             if total:
                 out, (blocks, threads) = lane.table("rows", total), grid(count, _THREADS)
-                with launching:
-                    _gather[blocks, threads, lane.work](first, _FIRST, lane.send("some", some),
-                                                        lane.send("starts", starts), out)
+                _gather[blocks, threads, lane.work](first, _FIRST, lane.send("some", some),
+                                                    lane.send("starts", starts), out)
                 more = np.flatnonzero(some > _FIRST)
                 if len(more):
                     self._searched(lane, given, there, more, np.append(starts, total), out)
@@ -192,9 +191,8 @@ class _Search(PartSearch):
         """Search some parts, whose matches go to ``out`` as far as there is room before the end of each."""
         blocks, threads = grid(len(chosen), _THREADS)
         counts = lane.array("counts", len(ends) - 1, np.int64)
-        with launching:
-            type(self).search[blocks, threads, lane.work](*given, bounds, lane.send("chosen", chosen), self._unique,
-                                               lane.send("ends", ends), counts, out)
+        type(self).search[blocks, threads, lane.work](*given, bounds, lane.send("chosen", chosen), self._unique,
+                                           lane.send("ends", ends), counts, out)
 
 
 class _RangeSearch(_Search):

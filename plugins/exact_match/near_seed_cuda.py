@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import int64, uint64
 from seqloom.core.context import Context
-from seqloom.core.cuda.jit import kernel, launching
+from seqloom.core.cuda.jit import kernel
 from seqloom.core.cuda.transfer import to_host
 from seqloom.plugins.exact_match import near_seed_cpu as host
 
@@ -133,8 +133,7 @@ class _Search(PartSearch):
         count = (queries.last - queries.first) * self.parts
         given = (*there, sent["query"], self.span(queries)[0], sent["starts"], sent["lengths"], self.parts)
         lows, sizes = (lane.array(name, count, np.int64) for name in ("lows", "sizes"))
-        with launching:
-            _search[(*grid(count, _THREADS), lane.work)](*given, count, lows, sizes)
+        _search[(*grid(count, _THREADS), lane.work)](*given, count, lows, sizes)
         bounds = np.zeros(count + 1, np.int64)
         np.cumsum(to_host(sizes, count, np.int64, self.threads, lane.work), out=bounds[1:])
         bounds_there, own, found = lane.send("bounds", bounds), len(part.text) if part.whole else part.places, []
@@ -142,9 +141,8 @@ class _Search(PartSearch):
             self.check()
             rows = min(self.room.rows, int(bounds[-1]) - first)
             numbers, places = (lane.array(name, rows, np.int64) for name in ("numbers", "places"))
-            with launching:
-                _compare[(*grid(rows, _THREADS), lane.work)](*given, self._last, lows, bounds_there, count, own, first,
-                                                             rows, numbers, places)
+            _compare[(*grid(rows, _THREADS), lane.work)](*given, self._last, lows, bounds_there, count, own, first,
+                                                         rows, numbers, places)
             found.append(self._kept(lane, numbers, places, rows))
         return (joined([numbers for numbers, _ in found]) + queries.first,
                 joined([places for _, places in found]) + part.begin)
@@ -153,16 +151,14 @@ class _Search(PartSearch):
         """Numbers and places of the rows that are kept."""
         stretches = -(-rows // _STRETCH)
         counts, where = lane.array("counts", stretches, np.int64)[:stretches], (*grid(stretches, _THREADS), lane.work)
-        with launching:
-            _count_kept[where](places, rows, counts)
+        _count_kept[where](places, rows, counts)
         ends = np.cumsum(to_host(counts, stretches, np.int64, self.threads, lane.work))
         total = int(ends[-1])
         if not total:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         out = [lane.array(name, total, np.int64) for name in ("kept numbers", "kept places")]
         ends_there = lane.send("ends", ends)
-        with launching:
-            _write_kept[where](numbers, places, rows, ends_there, *out)
+        _write_kept[where](numbers, places, rows, ends_there, *out)
         kept_numbers, kept_places = (to_host(array, total, np.int64, self.threads, lane.work) for array in out)
         return kept_numbers, kept_places
 

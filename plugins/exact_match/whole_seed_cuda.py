@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba import int64, uint64
 from seqloom.core.context import Context
-from seqloom.core.cuda.jit import kernel, launching
+from seqloom.core.cuda.jit import kernel
 from seqloom.core.cuda.transfer import to_host
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.stages import LARGE_BATCH, Footprint, Shape
@@ -86,9 +86,8 @@ class _Search(PartSearch):
         count, begin = queries.last - queries.first, self.span(queries)[0]
         lows, sizes = (lane.array(name, count, np.int64) for name in ("lows", "sizes"))
         blocks, threads = grid(count, _THREADS)
-        with launching:
-            _search[blocks, threads, lane.work](*there, sent["query"], begin, sent["starts"], sent["lengths"], count,
-                                                lows, sizes)
+        _search[blocks, threads, lane.work](*there, sent["query"], begin, sent["starts"], sent["lengths"], count,
+                                            lows, sizes)
         rows = to_host(sizes, count, np.int64, self.threads, lane.work)
         if self.layout.places:
             numbers, places = self._places(lane, there, lows, rows)
@@ -108,8 +107,7 @@ class _Search(PartSearch):
             count = min(self.room.rows, int(bounds[-1]) - begin)
             filled = [lane.array(name, count, np.int64) for name in ("numbers", "places")]
             blocks, threads = grid(count, _THREADS)
-            with launching:
-                _place[blocks, threads, lane.work](*there, lows, bounds_there, len(sizes), begin, count, *filled)
+            _place[blocks, threads, lane.work](*there, lows, bounds_there, len(sizes), begin, count, *filled)
             found.append([to_host(array, count, np.int64, self.threads, lane.work) for array in filled])
         return joined([numbers for numbers, _ in found]), joined([places for _, places in found])
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
@@ -57,9 +56,8 @@ def _begin(works: Sequence[Work], tables: Tables, volume: Volume, space: Workspa
     models, places = (space.send(f"{name} {slot}", values[ranked])
                       for name, values in (("models", layout.models), ("places", layout.places)))
     sums, lasts = (space.room(f"{name} {slot}", len(ranked), np.float32) for name in ("results", "lasts"))
-    with launching:
-        _kernel()[-(-len(ranked) // _THREADS), _THREADS, space.streams[slot]](
-            tables.words, models, volume.residues, order.begins, order.ends, places, np.int32(len(ranked)), sums, lasts)
+    _kernel()[-(-len(ranked) // _THREADS), _THREADS, space.streams[slot]](
+        tables.words, models, volume.residues, order.begins, order.ends, places, np.int32(len(ranked)), sums, lasts)
     return Begun(layout.rows[ranked], slot, (sums, lasts))
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.transfer import clear
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
@@ -84,11 +83,10 @@ def _begin(works: Sequence[Work], tables: Tables, volume: Volume, space: Workspa
     for number, (begin, end) in enumerate(launches):
         longest, first = works[end - 1].model, int(layout.firsts[begin])
         count = int(layout.firsts[end]) - first
-        with launching:
-            _kernel()[min(4 * blocks(), count // longest.targets), WARP, stream,
-                      shared_bytes(longest.slots, longest.targets)](
-                tables.words, tables.facts, models, np.int32(longest.targets), volume.residues, order.begins,
-                order.ends, places, np.int32(first), np.int32(count), counters, np.int32(number), totals, lasts)
+        _kernel()[min(4 * blocks(), count // longest.targets), WARP, stream,
+                  shared_bytes(longest.slots, longest.targets)](
+            tables.words, tables.facts, models, np.int32(longest.targets), volume.residues, order.begins,
+            order.ends, places, np.int32(first), np.int32(count), counters, np.int32(number), totals, lasts)
     return Begun(layout.rows, slot, (totals, lasts))
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.transfer import clear
 from seqloom.core.kernels.packed16 import PACKED, SIMULATED, packed_arithmetic
 from seqloom.core.records import Records
@@ -42,7 +41,7 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
             return
         lengths = context.targets.lengths[context.targets.locate(records.target)]
         least_move = int(word_moves(np.array([context.targets.longest]))[0])
-        works = works_of(context, records, chosen, lambda profile: DeviceWords(profile, least_move))
+        works = works_of(context, records, chosen, DeviceWords, least_move)
         # Of about as many slots together, which find room in equal blocks.
         fitting = sorted((work for work in works if work.model.fits), key=lambda work: work.model.slots)
         left = [np.empty(0, np.int64), *(work.rows for work in works if not work.model.fits)]
@@ -70,10 +69,9 @@ def _begin(works: Sequence[Work], tables: Tables, volume: Volume, space: Workspa
     for number, (begin, end) in enumerate(launches):
         room, first = works[end - 1].model.slots, int(layout.firsts[begin])
         count, warps = int(layout.firsts[end]) - first, 1 if SIMULATED else warps_of(room)
-        with launching:
-            _kernel()[min(blocks(), -(-count // warps)), LANES * warps, stream, shared_bytes(room, warps)](
-                tables.words, tables.facts, models, np.int32(room), volume.residues, order.begins, order.ends, places,
-                moves, np.int32(first), np.int32(count), counters, np.int32(number), best)
+        _kernel()[min(blocks(), -(-count // warps)), LANES * warps, stream, shared_bytes(room, warps)](
+            tables.words, tables.facts, models, np.int32(room), volume.residues, order.begins, order.ends, places,
+            moves, np.int32(first), np.int32(count), counters, np.int32(number), best)
     return Begun(layout.rows, slot, (best,))
 
 

@@ -46,7 +46,6 @@ from numba import cuda as _cuda
 from numba import int32, int64, uint64
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.read_only import four_behind, place_in
 from seqloom.core.kernels.packed8 import maximum4, subtract4
 from seqloom.core.kernels.packed16 import (
@@ -552,11 +551,10 @@ class SentColumns:
         made = _kernel(model, numbers, layout.sequences, layout.rows if layout.held else 0, layout.held,
                        packed_arithmetic())
         where = max(1, min(warps_of_device(), works) // warps), warps * LANES, 0, warps * bytes_of_warp
-        with launching:
-            made[where](
-                residues, starts, np.int64(self._columns.stride), lengths, rows, firsts, costs, table,
-                np.int32(layout.rows), np.int32(profile.bias), np.int32(profile.entry), np.int32(profile.end),
-                np.int32(blocks), self._results)
+        made[where](
+            residues, starts, np.int64(self._columns.stride), lengths, rows, firsts, costs, table,
+            np.int32(layout.rows), np.int32(profile.bias), np.int32(profile.entry), np.int32(profile.end),
+            np.int32(blocks), self._results)
 
     def scores(self, profile: ByteProfile, model: str, numbers: int, layout: Layout) -> NDArray[np.int16]:
         """What a model says of each sequence, by its number: ``score_columns``.

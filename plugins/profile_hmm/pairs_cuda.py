@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,8 +22,7 @@ from seqloom.plugins.common.resident_index_cuda import shape_in_parts
 from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
 
 from .columns import by_query
-from .index_reference import profile_of
-from .profile import SearchProfile
+from .index_reference import KIND, profile_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,12 +139,13 @@ Begin = Callable[[Sequence[Work], Tables, Volume, Workspace, int], Begun]
 
 
 def works_of(context: Context, records: Records, chosen: NDArray[np.int64],
-             made: Callable[[SearchProfile], DeviceModel]) -> list[Work]:
-    """The ``chosen`` rows of records as works of as many pairs as a group at most, with what is ``made`` of
-    profiles."""
-    works, most = [], MOST_PAIRS
+             made: Callable[..., DeviceModel], *given: int) -> list[Work]:
+    """The ``chosen`` rows of records as works of as many pairs as a group at most, with what is ``made`` of a profile
+    and the numbers ``given``, once for all volumes."""
+    works, most, index = [], MOST_PAIRS, context.index(KIND)
     for query, subset in by_query(records.take(chosen)):
-        rows, model = chosen[subset], made(profile_of(context, query))
+        rows = chosen[subset]
+        model = index.kept((made, query, given), partial(made, profile_of(context, query), *given))
         places = context.targets.locate(records.target[rows])
         order = np.argsort(-context.targets.lengths[places], kind="stable")
         for first in range(0, len(rows), most):
@@ -205,7 +205,7 @@ def device_footprint(shape: Shape, host: int, what: Filter) -> Footprint:
     words = what.words(shape.query_residues, shape.queries)
     size = group_size(words, shape.device_memory if shape_in_parts(shape) else None)
     need = size.need(what.words(shape.longest_query, 1), words)
-    return footprint_of_chosen(shape, host, what.kind, need)
+    return footprint_of_chosen(shape, host + 4 * words, what.kind, need)
 
 
 def _nothing() -> None:

@@ -23,7 +23,6 @@ from seqloom.core.backends import with_capacity
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.transfer import clear
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.kernels.unroll import specialise
@@ -329,8 +328,7 @@ class CoarseUngapped(TwoHitUngapped):
         """Queue the kernel."""
         made = targets_kernel(scores.near, scores.positions, self.options.shares == "queue", MOST_COUNTED)
         order = volume.target_order
-        with launching:
-            made[places.threads // places.block, places.block, 0, scores.shared](
-                volume.residues, order.begins, order.ranked_there, np.int64(targets), *automaton.arrays,
-                automaton.query, automaton.position, *sent[:3], np.int64(window), *sent[3:], np.int64(places.diagonals),
-                lasts, found, counts, np.int64(room))
+        made[places.threads // places.block, places.block, 0, scores.shared](
+            volume.residues, order.begins, order.ranked_there, np.int64(targets), *automaton.arrays,
+            automaton.query, automaton.position, *sent[:3], np.int64(window), *sent[3:], np.int64(places.diagonals),
+            lasts, found, counts, np.int64(room))

@@ -19,7 +19,7 @@ from numba import int32, int64
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching, shared_room
+from seqloom.core.cuda.jit import shared_room
 from seqloom.core.cuda.read_only import read_only
 from seqloom.core.index import Index
 from seqloom.core.kernels.packed16 import SIMULATED, from_lane
@@ -359,8 +359,7 @@ class Finder:
         automaton, buffers = self._automaton, self._automaton.buffers
         blocks = 2 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * (
             _WARPS_PER_PROCESSOR // buffers.warps)
-        with launching:
-            made = hits_kernel(writes, buffers.level, automaton.states)
-            made[max(1, min(blocks, -(-count // buffers.warps))), 32 * buffers.warps, 0, buffers.nbytes](
-                self._volume.residues, self._volume.target_order.begins, np.int64(first), np.int32(count),
-                *automaton.arrays, begins, np.int64(base), residue, place)
+        made = hits_kernel(writes, buffers.level, automaton.states)
+        made[max(1, min(blocks, -(-count // buffers.warps))), 32 * buffers.warps, 0, buffers.nbytes](
+            self._volume.residues, self._volume.target_order.begins, np.int64(first), np.int32(count),
+            *automaton.arrays, begins, np.int64(base), residue, place)

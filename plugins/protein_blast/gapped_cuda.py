@@ -18,7 +18,6 @@ from numba import int32, int64
 from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.transfer import clear
 from seqloom.core.engine.threads import run_tasks, short_switch_interval
 from seqloom.core.kernels.jit import kernel
@@ -251,14 +250,13 @@ def _begin(context: Context, volume: Volume, space: Workspace, queries: _Queries
         for name, size in (("row_of", 1), ("column_of", 1), ("splits", 2), ("ends", 2 * ENDS)))
     restricted, taken = space.room(f"restricted {slot}", most, np.uint8), space.room(f"taken {slot}", 1, np.int32)
     clear(taken, 1, stream)
-    with launching:
-        splits_kernel()[-(-count // THREADS), THREADS, stream](
-            volume.residues, order.begins, queries.residues, queries.begins, queries.table, there, np.int32(count),
-            row_of, column_of, splits, restricted)
-        sides_kernel()[min(blocks(), -(-2 * count // THREADS)), THREADS, stream](
-            volume.residues, order.begins, order.ends, queries.residues, queries.begins, queries.table, row_of,
-            column_of, splits, restricted, np.int32(opening), np.int32(scoring.gap_extend),
-            np.int32(max(scoring.x_drop, opening)), taken, np.int32(2 * count), ends)
+    splits_kernel()[-(-count // THREADS), THREADS, stream](
+        volume.residues, order.begins, queries.residues, queries.begins, queries.table, there, np.int32(count),
+        row_of, column_of, splits, restricted)
+    sides_kernel()[min(blocks(), -(-2 * count // THREADS)), THREADS, stream](
+        volume.residues, order.begins, order.ends, queries.residues, queries.begins, queries.table, row_of,
+        column_of, splits, restricted, np.int32(opening), np.int32(scoring.gap_extend),
+        np.int32(max(scoring.x_drop, opening)), taken, np.int32(2 * count), ends)
     return ends
 
 

@@ -24,7 +24,6 @@ from numba import int32, int64, uint64
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
 from seqloom.core.errors import BackendError
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.kernels.unroll import specialise
@@ -293,8 +292,7 @@ class Detector:
         while True:
             bins = cuda.device_array(self.blocks * self.bins * capacity, np.int64)
             tops = cuda.device_array(self.blocks * self.bins, np.int32)
-            with launching:
-                self.launch(first, count, layout, bins, capacity, tops)
+            self.launch(first, count, layout, bins, capacity, tops)
             found = tops.copy_to_host()
             if (most := int(found.max(initial=0))) <= capacity:
                 return bins, found, capacity
@@ -314,22 +312,19 @@ class Detector:
         np.cumsum(tops, out=begins[1:])
         self.hits += int(begins[-1])
         firsts, hits = cuda.to_device(begins), cuda.device_array(max(1, int(begins[-1])), np.int64)
-        with launching:
-            bin_kernels()[0][len(tops), SORTING](bins, np.int64(capacity), firsts, hits)
+        bin_kernels()[0][len(tops), SORTING](bins, np.int64(capacity), firsts, hits)
         return hits, firsts
 
     def sort(self, hits: Any, firsts: Any) -> None:
         """Sort every bin."""
-        with launching:
-            bin_kernels()[1][len(firsts) - 1, SORTING](hits, firsts)
+        bin_kernels()[1][len(firsts) - 1, SORTING](hits, firsts)
 
     def filter(self, hits: Any, firsts: Any, layout: KeyLayout, first: int = 0) -> Any:
         """u8 on the device: keys of the hits that have a neighbour, in whatever order, or None; targets of keys are
         counted ``first`` further on."""
         kept, count = cuda.device_array(len(hits), np.uint64), cuda.to_device(np.zeros(1, np.int64))
-        with launching:
-            bin_kernels()[2][len(firsts) - 1, SORTING](hits, firsts, np.int64(self._window), np.int64(layout.diagonal),
-                                                       np.int64(first << layout.target), kept, count)
+        bin_kernels()[2][len(firsts) - 1, SORTING](hits, firsts, np.int64(self._window), np.int64(layout.diagonal),
+                                                   np.int64(first << layout.target), kept, count)
         total = int(count.copy_to_host()[0])
         if not total:
             return None
@@ -347,9 +342,8 @@ def in_order(parts: list[Any], bits: int) -> Any:
         for part, end in zip(parts, ends, strict=True):
             there[end - len(part) : end].copy_to_device(part)
 
-    with launching:
-        words.load(ends[-1], fill, numbered=True)
-        words.sort(ends[-1], bits)
+    words.load(ends[-1], fill, numbered=True)
+    words.sort(ends[-1], bits)
     return words.words
 
 
@@ -360,10 +354,9 @@ def seeds_there(context: Context, keys: Any, count: int, layout: KeyLayout, size
     columns = {"query": np.int32, "target": np.int64, "query_pos": np.int32, "target_pos": np.int32,
                "length": np.int32, "query_frame": np.int8}
     data = {name: cuda.device_array(count, dtype) for name, dtype in columns.items()}
-    with launching:
-        split_kernel()[-(-count // SORTING), SORTING](
-            keys, np.int64(count), np.int64(layout.longest), np.int64(layout.query), np.int64(layout.target),
-            np.int64(layout.diagonal), *numbers, np.int32(size), *data.values())
+    split_kernel()[-(-count // SORTING), SORTING](
+        keys, np.int64(count), np.int64(layout.longest), np.int64(layout.query), np.int64(layout.target),
+        np.int64(layout.diagonal), *numbers, np.int32(size), *data.values())
     return Seeds({**data, "target_frame": data["query_frame"]}, device="cuda")
 
 

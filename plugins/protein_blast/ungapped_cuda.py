@@ -29,7 +29,7 @@ from seqloom.core.backends import with_capacity
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching, shared_room
+from seqloom.core.cuda.jit import shared_room
 from seqloom.core.kernels.packed16 import from_group
 from seqloom.core.kernels.unroll import specialise
 from seqloom.core.options import option
@@ -460,10 +460,9 @@ class DiagonalUngapped(TwoHitUngapped):
               **form: bool) -> None:
         """Start a kernel of a form with a window of threads for each item."""
         threads = max(window, scores.threads(THREADS, BLOCKS))
-        with launching:
-            made = extend_kernel(scores.near, scores.positions, window, **form)
-            made[max(1, -(-items * window // threads)), threads, 0, scores.shared](
-                arguments[0], np.int64(items), *arguments[1:16], parts, *arguments[16:])
+        made = extend_kernel(scores.near, scores.positions, window, **form)
+        made[max(1, -(-items * window // threads)), threads, 0, scores.shared](
+            arguments[0], np.int64(items), *arguments[1:16], parts, *arguments[16:])
 
     def run(self, context: Context, records: Records) -> Seeds:
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
@@ -481,8 +480,7 @@ class DiagonalUngapped(TwoHitUngapped):
             hits = [records.data[name] if records.device == "cuda" else
                     cuda.to_device(np.ascontiguousarray(records.data[name])) for name in names]
             heads, counts = cuda.device_array(count, np.int32), cuda.to_device(np.zeros(3, np.int64))
-            with launching:
-                heads_kernel()[-(-count // THREADS), THREADS](*hits, heads, counts)
+            heads_kernel()[-(-count // THREADS), THREADS](*hits, heads, counts)
             diagonals = int(counts.copy_to_host()[0])
             ends = [cuda.to_device(np.ascontiguousarray(a)) for a in (
                 queries.ordinals, queries.offsets, targets.ordinals, targets.offsets)]

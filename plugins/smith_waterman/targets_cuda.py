@@ -24,7 +24,6 @@ from seqloom.core.backends import current_device
 from seqloom.core.classes import NamedTuple, dataclass
 from seqloom.core.context import Scoring
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.transfer import clear, make_wait
 from seqloom.core.kernels.packed16 import SIMULATED, Arithmetic, has_packed_maxima, packed_arithmetic
 from seqloom.core.sequences import SequenceBatch
@@ -248,8 +247,7 @@ class DeviceTargets:
 
     def _launch(self, simple: Callable[..., None], size: int, stream: Any, *arguments: Any) -> None:
         """Start a kernel that has a thread for each of ``size`` numbers."""
-        with launching:
-            _compiled(simple)[-(-size // _SELECTING), _SELECTING, stream](*arguments)
+        _compiled(simple)[-(-size // _SELECTING), _SELECTING, stream](*arguments)
 
     def _cleared(self, name: str, size: int, dtype: Any, counters: str, few: int, stream: Any) -> tuple[Any, Any]:
         """Rooms of two names, with zeros: ``size`` of a type, and ``few`` counters."""
@@ -285,13 +283,12 @@ class DeviceTargets:
         for begin, end in parts:
             for tile, (rows, first) in enumerate(zip(tiles.shape.rows, tiles.shape.firsts, strict=True)):
                 self._check()
-                with launching:
-                    made = kernel(rows, tiles.shape.lanes, way, scoring, goal, tile > 0, tile < last_tile, backwards)
-                    made[_blocks(), 32 * WARPS, self._space.streams[slot]](
-                        profiles, tiles.words[tile], self._residues, target_order.ranked_there, target_order.begins,
-                        target_order.ends,
-                        places, np.int32(begin), np.int32(end - begin), counters, np.int32(counter), crossing,
-                        np.int32(1), np.int32(1 << 16), np.int32(first), found, found_first)
+                made = kernel(rows, tiles.shape.lanes, way, scoring, goal, tile > 0, tile < last_tile, backwards)
+                made[_blocks(), 32 * WARPS, self._space.streams[slot]](
+                    profiles, tiles.words[tile], self._residues, target_order.ranked_there, target_order.begins,
+                    target_order.ends,
+                    places, np.int32(begin), np.int32(end - begin), counters, np.int32(counter), crossing,
+                    np.int32(1), np.int32(1 << 16), np.int32(first), found, found_first)
                 counter += 1
         return counter
 
@@ -344,13 +341,12 @@ class DeviceTargets:
         found, counters = self._cleared("scores 0", 1, np.int32, "counters 0", 1, space.streams[0])
         for variant in missing:
             self._check()
-            with launching:
-                made = kernel(variant.rows, variant.lanes, variant.way, scoring, BEST, variant.bordered,
-                              variant.continued)
-                made[1, 32 * WARPS, space.streams[0]](
-                    profiles, 0, self._residues, self._works.ranked_there, self._works.begins, self._works.ends,
-                    profiles, nothing, nothing, counters, nothing, profiles, np.int32(1), np.int32(1 << 16), nothing,
-                    found, 0)
+            made = kernel(variant.rows, variant.lanes, variant.way, scoring, BEST, variant.bordered,
+                          variant.continued)
+            made[1, 32 * WARPS, space.streams[0]](
+                profiles, 0, self._residues, self._works.ranked_there, self._works.begins, self._works.ends,
+                profiles, nothing, nothing, counters, nothing, profiles, np.int32(1), np.int32(1 << 16), nothing,
+                found, 0)
             _brought.add(variant)
 
     def _groups(self, asked: Sequence[ScoreRequest], all_ways: Sequence[list[ScoreFormat]], scoring: Scoring,

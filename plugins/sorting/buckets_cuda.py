@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import int32, int64, uint64
 from seqloom.core.classes import NamedTuple
-from seqloom.core.cuda.jit import kernel, launching
+from seqloom.core.cuda.jit import kernel
 from seqloom.core.cuda.transfer import clear, to_device, to_host
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.kernels.unroll import specialise
@@ -212,8 +212,7 @@ class BucketSort:
                 self._start(whole, blocks, 1 << radix.BITS, *self._there.side(side), cut, *given)
 
     def _start(self, function: Any, blocks: int, threads: int, *given: Any) -> None:
-        with launching:
-            function[blocks, threads, self._stream](*given)
+        function[blocks, threads, self._stream](*given)
 
     def _listed(self) -> tuple[int, np.ndarray]:
         """The number of small buckets, and i4[n, 2] large ones."""

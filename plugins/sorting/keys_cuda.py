@@ -15,7 +15,7 @@ from numba import int64, uint64
 from seqloom.core.backends import current_device
 from seqloom.core.classes import NamedTuple
 from seqloom.core.cuda.driver import bytes_from
-from seqloom.core.cuda.jit import kernel, launching
+from seqloom.core.cuda.jit import kernel
 from seqloom.core.cuda.transfer import staged_transfer, to_device, to_device_made, to_host
 from seqloom.core.kernels.jit import kernel as host_kernel
 from seqloom.core.kernels.packed16 import SIMULATED
@@ -186,9 +186,8 @@ def whole_order(some: KeyRange, threads: int, buckets: bool = False) -> np.ndarr
             codes = characters.codes(work)
 
             def make(first: int, last: int) -> None:
-                with launching:
-                    _pack_whole[(*grid(last - first), work)](characters.there, how.bits, width, first, last - first,
-                                                             codes, coding.bits, room.words.words, room.words.rows)
+                _pack_whole[(*grid(last - first), work)](characters.there, how.bits, width, first, last - first,
+                                                         codes, coding.bits, room.words.words, room.words.rows)
 
             def sort(first: int, last: int) -> int:
                 if room.buckets is None:
@@ -243,9 +242,8 @@ class _PartSort:
             return
         starts = to_device(np.array([first, last], np.int32), stream=self._stream)
         self._buckets.sort(starts, 1, bits, self._out)
-        with launching:
-            _copy[(*grid(last - first), self._stream)](self._out.words, self._out.order, first, last - first,
-                                                       *self._there.side(0))
+        _copy[(*grid(last - first), self._stream)](self._out.words, self._out.order, first, last - first,
+                                                   *self._there.side(0))
 
 
 class _Room(NamedTuple):
@@ -306,8 +304,7 @@ class DeviceKeys:
         self._codes = self._characters.codes()
         if self._characters.bits == 8:
             seen = to_device(np.zeros(256, np.uint8))
-            with launching:
-                _mark_characters[grid(len(values))](self._characters.there, len(values), seen)
+            _mark_characters[grid(len(values))](self._characters.there, len(values), seen)
             self.coding = dense_coding(to_host(seen, 256, np.uint8) > 0, shortest < longest)
             to_device(self.coding.codes, 1, self._codes)
 
@@ -321,9 +318,8 @@ class DeviceKeys:
         """Words of ``characters`` characters from ``depth`` on of the first ``total`` of ``rows``, device arrays
         both."""
         if total:
-            with launching:
-                _pack_rows[grid(total)](self._characters.there, self._characters.bits, self._offsets, self._width, rows,
-                                        total, self._codes, self.coding.bits, characters, depth, words)
+            _pack_rows[grid(total)](self._characters.there, self._characters.bits, self._offsets, self._width, rows,
+                                    total, self._codes, self.coding.bits, characters, depth, words)
 
 
 class KeySource:

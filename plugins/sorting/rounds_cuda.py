@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numba import int32, int64, uint64
 from seqloom.core.classes import NamedTuple
-from seqloom.core.cuda.jit import kernel, launching
+from seqloom.core.cuda.jit import kernel
 from seqloom.core.cuda.transfer import to_host
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel as host_kernel
@@ -129,8 +129,7 @@ class OpenKeys:
 
     def __init__(self, count: int) -> None:
         self.count, self.segments, self.there = count, 1, DeviceWords(count)
-        with launching:
-            radix.number_rows[grid(count)](0, count, 0, self.there.rows)
+        radix.number_rows[grid(count)](0, count, 0, self.there.rows)
         self.order = cuda.device_array(max(1, count), np.int32)
         self.places, self._places_out = numbers(count), cuda.device_array(max(1, count), np.int32)
         self.segment, self.tied = cuda.device_array(max(1, count), np.int32), cuda.device_array(max(1, count), np.uint8)
@@ -143,10 +142,9 @@ class OpenKeys:
         """Have those alone that tie."""
         span = -(-self.count // (self._blocks * _THREADS)) * _THREADS
         blocks = -(-self.count // span)
-        with launching:
-            _count_open[blocks, _THREADS](self.tied, self.count, span, self._sums)
-            _take_open[blocks, _THREADS](self.tied, self.count, span, self._sums, self.order, self.places,
-                                         self._places_out, self.there.rows, self.segment, self.starts, self._found)
+        _count_open[blocks, _THREADS](self.tied, self.count, span, self._sums)
+        _take_open[blocks, _THREADS](self.tied, self.count, span, self._sums, self.order, self.places,
+                                     self._places_out, self.there.rows, self.segment, self.starts, self._found)
         self.places, self._places_out = self._places_out, self.places
         self.count, self.segments = to_host(self._found, 2, np.int32).tolist()
 
@@ -155,9 +153,8 @@ def settle_all(open_: OpenKeys, end: int) -> None:
     """Note the order of all open keys, whose words are sorted with the numbers of their segments in front."""
     cut, blocks = open_.there.cut(0, open_.count)
     out = Settled(end, open_.places, open_.order, open_.tied)
-    with launching:
-        settle_kernels(False)[1][blocks, _THREADS](open_.there.words, open_.there.rows, cut,
-                                                   *out.given(open_.there.words))
+    settle_kernels(False)[1][blocks, _THREADS](open_.there.words, open_.there.rows, cut,
+                                               *out.given(open_.there.words))
 
 
 class Round(NamedTuple):

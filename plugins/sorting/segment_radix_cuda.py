@@ -1,7 +1,6 @@
 """``segment-radix`` on a CUDA device: a round is one radix sort of words behind numbers of segments."""
 
 import numpy as np
-from seqloom.core.cuda.jit import launching
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import radix_cuda as radix
 from seqloom.plugins.sorting.keys_cuda import KeySource
@@ -40,7 +39,6 @@ def _width(open_: OpenKeys, bits: int) -> int:
 def _sort(now: Round) -> None:
     open_, there = now.open, now.open.there
     if open_.segments > 1:
-        with launching:
-            join_segments[radix.grid(open_.count)](there.words, open_.segment, open_.count, now.bits)
+        join_segments[radix.grid(open_.count)](there.words, open_.segment, open_.count, now.bits)
     there.sort(open_.count, now.bits + _bits(open_))
     settle_all(open_, now.end)
