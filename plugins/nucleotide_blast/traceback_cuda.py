@@ -1,8 +1,8 @@
 """``nucleotide-greedy-traceback`` on CUDA devices: all alignments of a unit are traced there, a warp for each side.
 
 Which of them count depends on those before, but not where one ends. So a device finds the ends of all; the host tells
-which stay, and of these alone the device keeps cells and makes scripts. Alignments by ambiguities of targets, and those
-that a device has no room for, are the host's.
+which stay, and of these alone the device keeps choices and makes scripts. Alignments by ambiguities of targets, and
+those that a device has no room for, are the host's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import refuse_affine
 from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, write_ends
 from seqloom.plugins.nucleotide_blast.greedy_cuda import (
     ALIGNING,
-    CELLS,
+    CHOICES,
     ENDS,
     FARTHEST,
     LANES,
@@ -76,8 +76,8 @@ from seqloom.plugins.nucleotide_blast.traceback_cpu import (
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 THREADS = 4 if SIMULATED else 128
-ROOM = 1 << (12 if SIMULATED else 25)
-"""Numbers of cells, rows and runs that are on a device at a time, at most."""
+ROOM = 1 << (12 if SIMULATED else 23)
+"""Numbers of choices, rows and runs that are on a device at a time, at most."""
 WORTH_A_PART = 1 << 12
 """Alignments for which it pays to wake a thread that tells which stay."""
 BYTES_FOR_A_NUMBER = 256
@@ -94,9 +94,10 @@ def move_runs(runs, places, sizes, firsts, sides, out):
     """
     side = cuda.grid(1)
     if side < sides:
-        begin = int64(places[int64(side) * int64(PLACES) + 2])
+        size = int64(sizes[side])
+        begin = int64(places[int64(side) * int64(PLACES) + 2]) - size
         to = int64(firsts[side])
-        for run in range(int64(sizes[side])):
+        for run in range(size):
             out[to + run] = int32(runs[begin + run])
 
 
@@ -112,7 +113,7 @@ def _note_ends(numbers, group_of, ends, anchors, reward, penalty, room, rows, si
     Args:
         numbers, group_of: i8[k], of the rows that are written, and of their groups.
         ends, anchors: i4[k, 2, ENDS], i4[k, 2].
-        room: numbers that there is room for, of cells, rows and runs of one (see ``_TracedSides.scripts``).
+        room: numbers that there is room for, of choices, rows and runs of one (see ``_TracedSides.scripts``).
         sizes: i8[n], filled with the bases of each, or −1 where the device has no room.
     """
     for at in range(len(numbers)):
@@ -122,7 +123,7 @@ def _note_ends(numbers, group_of, ends, anchors, reward, penalty, room, rows, si
         row[ANCHOR_QUERY], row[ANCHOR_TARGET], row[GROUP_OF] = q, t, group_of[at]
         differences = np.int64(left[DIFFERENCES]) + right[DIFFERENCES]
         fits = (min(left[DIFFERENCES], right[DIFFERENCES]) >= 0
-                and np.int64(left[CELLS]) + right[CELLS] + 4 * differences + 10 <= room)
+                and np.int64(left[CHOICES]) + right[CHOICES] + 4 * differences + 2 <= room)
         bases = row[QUERY_END] - row[QUERY_START] + row[TARGET_END] - row[TARGET_START]
         sizes[numbers[at]] = bases if fits else -1
 
@@ -326,7 +327,7 @@ class _TracedSides(Sides):
 
     Args:
         wanted, numbers: what is traced, and which of its alignments are.
-        room: for so many numbers of cells, rows and runs.
+        room: for so many numbers of choices, rows and runs.
     """
 
     def __init__(self, context: Context, space: Workspace, volume: Volume, wanted: Wanted, numbers: np.ndarray,
@@ -350,7 +351,7 @@ class _TracedSides(Sides):
         """i8[2k], i4: how many runs the sides of some alignments have, and these. kept: their rising numbers."""
         kept = np.searchsorted(self._numbers, kept)
         of_side = self._found[kept].reshape(-1, ENDS).astype(np.int64)
-        numbers = np.stack([of_side[:, CELLS], of_side[:, DIFFERENCES] + 2, 2 * of_side[:, DIFFERENCES] + 1], axis=1)
+        numbers = np.stack([of_side[:, CHOICES], of_side[:, DIFFERENCES], 2 * of_side[:, DIFFERENCES] + 1], axis=1)
         taken = offsets_of((numbers[::2] + numbers[1::2]) @ np.array([1, 2, 1]))
         cuts = [0]
         while cuts[-1] < len(kept):
@@ -363,18 +364,18 @@ class _TracedSides(Sides):
         space, sides = self.space, 2 * len(kept)
         offsets = np.zeros((sides + 1, PLACES), np.int64)
         np.cumsum(numbers, axis=0, out=offsets[1:])
-        places = space.send("places", offsets[:-1].reshape(-1))
+        places = space.send("places", np.concatenate([offsets[:-1, :2], offsets[1:, 2:]], axis=1).reshape(-1))
         chosen = space.send("chosen", kept.astype(np.int32))
-        cells, rows, runs = (space.room(name, int(size), np.int32) for name, size in zip(
-            ("cells", "rows", "runs"), offsets[-1] * [1, 2, 1], strict=True))
+        choices, rows, runs = (space.room(name, int(size), np.int32) for name, size in zip(
+            ("choices", "rows", "runs"), offsets[-1] * [1, 2, 1], strict=True))
         sizes = space.room("sizes", sides, np.int32)
         with launching:
             align_kernel(True)[sides, LANES, space.streams[0]](
-                *self.bases, self.about, chosen, *self.costs, self.anchors, self.ends, places, cells, rows,
+                *self.bases, self.about, chosen, *self.costs, self.anchors, self.ends, places, choices, rows,
                 runs, sizes)
         on_host = space.fetch(sizes, 0, sides)
         firsts = offsets_of(on_host)
-        out = space.room("cells", int(firsts[-1]), np.int32)  # nobody wants those any more
+        out = space.room("choices", int(firsts[-1]), np.int32)  # nobody wants those any more
         with launching:
             move_kernel()[-(-sides // THREADS), THREADS, space.streams[0]](
                 runs, places, sizes, space.send("firsts", firsts[:-1]), np.int64(sides), out)
