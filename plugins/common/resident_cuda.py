@@ -466,13 +466,15 @@ class DeviceMemory:
             yield space, volumes
 
     @contextmanager
-    def turn(self, size: float = math.inf, budget: int | None = None, fills: bool | None = None) -> Iterator[float]:
+    def turn(self, size: float = math.inf, budget: int | None = None, fills: bool | None = None,
+             most: float = math.inf) -> Iterator[float]:
         """The turn of a stage that has parts of its volume come: nobody else gets so many bytes of the budget
         meanwhile, or any. First come, first served.
 
         Args:
             fills: of stages that ``part_size`` says the size of, whether they fill the device. One of these has it at a
                 time, and as much as is free, or two of the others.
+            most: bytes that it takes of those that are free, if ``size`` isn't more.
 
         Yields:
             Bytes that it has.
@@ -486,7 +488,7 @@ class DeviceMemory:
                     self._changed.wait()
                 self._asked.popleft()
                 free = int(_OF_BUDGET * self._limit(budget) - self._granted) if fills else 0
-                given = max(size, free)
+                given = max(size, min(free, most))
                 self._granted += given
                 self._changed.notify_all()
             try:

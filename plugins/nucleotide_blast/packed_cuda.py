@@ -58,6 +58,11 @@ class PackedTargets:
     def lengths(self) -> np.ndarray:
         return np.array([len(self.bits)], np.int64)
 
+    @property
+    def nbytes(self) -> int:
+        """On a device."""
+        return VolumeSize.of(len(self.bits), 1).nbytes
+
     @contextmanager
     def on_device(self, budget: int | None) -> Iterator[Volume]:
         """The bases on the current device, as ``DeviceMemory.volume``."""

@@ -6,8 +6,9 @@ no device has room for, since the queries are full of repeats, are found by the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import ClassVar
@@ -33,6 +34,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     Cutoffs,
     DeviceHits,
     Kept,
+    Outgrown,
     Pieces,
     RankedWords,
     SeedsOnDevices,
@@ -79,8 +81,11 @@ WINDOW = 32
 _PLACE, _PAIR, _KIND = 0.03, 1.0, 0.5
 """About how many nanoseconds a device takes for a place, and for a pair of equal words, and the host for each possible
 word: a table of words of 13 bases took one core of an AMD EPYC 39 ms where one of 12 took 19 (900,000 words)."""
-BYTES_OF_HIT_HERE = 8 + 4 + 4 + 4
+BYTES_OF_HIT_HERE = 8 + 4 + 4
 """Of one that is set aside."""
+_BESIDE, _ALONE = 0.8, 0.9
+"""Of a device's memory that a part of a volume, its hits and the table take at most: beside alignments of other units,
+or alone where parts would be less than half as large otherwise."""
 BYTES_PER_SEED_HERE = 30
 """Of a hit on the host, where it is extended on the device: segments, which few grow to."""
 
@@ -128,20 +133,21 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
                       for own in of_widths]
     work, budget, aside = shares(pieces, device_count()), context.device_memory, bases_in_parts(context)
 
+    def done(hits: DeviceHits) -> DeviceHits:
+        context.cancellation.check()
+        context.advance(int(hits.pieces.lengths.sum()), len(looked_for) * targets.total_residues)
+        return hits
+
     def search(task: tuple[int, tuple[int, int]]) -> list[tuple[int, DeviceHits]]:
         device, (begin, end) = task
-        parts, own = [], pieces.part(begin, end)
-        kept = Kept() if aside else None
-        with device_memory().turn() if aside else nullcontext():
-            for wanted in looked_for:
-                most = bases_with_room(wanted, strands, own, budget) if aside and budget is not None else None
-                for first, last in runs_of_pieces(own, wanted, len(strands.codes), most):
-                    context.cancellation.check()
-                    searched, piece = packed_bases, own.part(first, last)
-                    if aside:
-                        searched, piece = part_of(packed_bases, piece)
-                    parts.append((begin + first, DeviceHits(device, wanted, searched, piece, strands, budget, kept)))
-                    context.advance(int(piece.lengths.sum()), len(looked_for) * targets.total_residues)
+        parts, own = list[tuple[int, DeviceHits]](), pieces.part(begin, end)
+        for wanted in looked_for:
+            if aside and budget is not None:
+                found = _set_aside(device, wanted, packed_bases, own, strands, budget, done)
+            else:
+                found = [(first, done(DeviceHits(device, wanted, packed_bases, own.part(first, last), strands, budget)))
+                         for first, last in runs_of_pieces(own, wanted, len(strands.codes))]
+            parts += [(begin + first, hits) for first, hits in found]
         return parts
 
     with short_switch_interval():
@@ -157,6 +163,33 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
 
     make = SeedsOnDevices(parts, strands, chunks, length, queries.ordinals, follow, all_hits if sampled else None)
     return Seeds.later(sum(part.total for _, part in parts), make, (CHUNK_COLUMN, SHIFT_COLUMN))
+
+
+def _set_aside(device: int, words: Words, bases: PackedTargets, pieces: Pieces, strands: Strands, budget: int,
+               done: Callable[[DeviceHits], DeviceHits]) -> list[tuple[int, DeviceHits]]:
+    """Hits of words, found part by part of a volume in a turn of the current device; with the first piece of each.
+
+    Where there turn out to be more than there is room for, they are looked for while nobody else has the device.
+
+    Args:
+        done: is given the hits of each part.
+    """
+    most, room = bases_with_room(words, strands, pieces, _BESIDE * budget), _BESIDE * budget
+    alone = bases_with_room(words, strands, pieces, _ALONE * budget)
+    if most < max(alone // 2, int(pieces.lengths.max(initial=0))):
+        most, room = alone, math.inf
+    runs, found = runs_of_pieces(pieces, words, len(strands.codes), most), list[tuple[int, DeviceHits]]()
+
+    def find(kept: Kept, room: float) -> None:
+        for first, last in runs[len(found) :]:
+            own, piece = part_of(bases, pieces.part(first, last))
+            found.append((first, done(DeviceHits(device, words, own, piece, strands, budget, kept, room))))
+
+    while len(found) < len(runs):
+        with device_memory().turn(room, budget, fills=True, most=room), suppress(Outgrown):
+            find(Kept(), room)
+        room = math.inf
+    return found
 
 
 def part_of(bases: PackedTargets, pieces: Pieces) -> tuple[PackedTargets, Pieces]:

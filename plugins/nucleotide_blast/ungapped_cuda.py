@@ -6,7 +6,7 @@ pairs of hits on neighbouring diagonals.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -54,10 +54,14 @@ class UngappedExtensionCuda(UngappedExtensionCpu):
         if window and (table_words(context)[2].any()
                        or pair_reach(window, context.options.off_diagonal_range, found.length)):
             return super()._of_scanned(context, records)
-        parts, kept = [], defaultdict[int, Kept](Kept)
-        for first, hits in found.parts:
-            parts.append(_table(context, hits, found.length, found.chunks, first, kept[hits.device]))
-            context.advance(hits.count, len(records))
+        parts = []
+        for device, own in groupby(found.parts, lambda part: part[1].device):
+            of_device = [(first, hits) for first, hits in own if hits.count]
+            with on_device(device), DeviceHits.turn([hits for _, hits in of_device]):
+                kept = Kept()
+                for first, hits in of_device:
+                    parts.append(_table(context, hits, found.length, found.chunks, first, kept))
+                    context.advance(hits.count, len(records))
         if len(parts) == 1:
             return parts[0]
         table = np.concatenate([np.empty((0, len(COLUMNS)), np.int32), *parts])
@@ -69,22 +73,22 @@ def _table(context: Context, hits: DeviceHits, length: int, chunks: np.ndarray, 
     """Rows of ``COLUMNS``, column by column, by query, piece, diagonal and place.
 
     Args:
+        hits: of the current device, one at least.
         length: bases of a hit.
         chunks, first: i8[p, 2], target and begin of each piece; the number of the first one of the hits.
         kept: of the device of the hits.
     """
-    if not hits.count:
-        return np.empty((0, len(COLUMNS)), np.int32)
     scoring, queries = context.scoring, context.queries
-    with on_device(hits.device), hits.there(kept):
+    with hits.there(kept):
         (keys, rows), strands = hits.sorted_keys(), hits.strands
-        scores, matrix, limits = map(cuda.to_device, (
+        scores, matrix, limits, *about = kept.of("scores", lambda _: [cuda.to_device(array) for array in (
             np.array(group_scores(scoring.reward, scoring.penalty), np.int32),
-            np.ascontiguousarray(scoring.matrix, np.int32).ravel(), strand_limits(context).astype(np.int64).ravel()))
+            np.ascontiguousarray(scoring.matrix, np.int32).ravel(), strand_limits(context).astype(np.int64).ravel(),
+            queries.lengths.astype(np.int64), queries.ordinals.astype(np.int64), chunks)])
 
         def launch(room: int) -> tuple[int, np.ndarray]:
-            segments, counts = cuda.device_array(room * SEGMENT, np.int32), cuda.to_device(np.zeros(1, np.int64))
-            order = radix_cuda.DeviceWords(room)
+            segments = kept.of("segments", lambda size: cuda.device_array(size, np.int32), room * SEGMENT)
+            order, counts = kept.of("order", radix_cuda.DeviceWords, room), cuda.to_device(np.zeros(1, np.int64))
             with launching:
                 extend_kernel()[-(-hits.count // THREADS), THREADS](
                     keys, rows, np.int64(hits.count), hits.places, hits.shifts, np.int64(hits.layout.bits), hits.packed,
@@ -95,15 +99,15 @@ def _table(context: Context, hits: DeviceHits, length: int, chunks: np.ndarray, 
             count = int(counts.copy_to_host()[0])
             if not 0 < count <= room:
                 return count, np.empty((0, len(COLUMNS)), np.int32)
-            there = cuda.device_array(len(COLUMNS) * count, np.int32)
-            about = map(cuda.to_device, (queries.lengths.astype(np.int64), queries.ordinals.astype(np.int64), chunks))
+            size = len(COLUMNS) * count
+            there = kept.of("columns", lambda size: cuda.device_array(size, np.int32), rounded(size))
             with launching:
                 radix_cuda.number_rows[radix_cuda.grid(count)](0, count, 0, order.rows)
                 order.sort(count, 32 + len(queries).bit_length())
                 tabulate_kernel()[-(-count // THREADS), THREADS](
                     segments, order.rows, np.int64(count), *about, np.int64(first), np.int64(PLUS), np.int64(MINUS),
                     there)
-            return count, there.copy_to_host().reshape(len(COLUMNS), count).T
+            return count, there[:size].copy_to_host().reshape(len(COLUMNS), count).T
 
         result: np.ndarray = with_capacity(launch, rounded(SEGMENTS + hits.expected_segments))
         return result

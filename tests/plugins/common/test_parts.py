@@ -90,6 +90,10 @@ def test_stages_have_the_memory_of_their_turns() -> None:
         assert (given, more) == (100, 0.9 * 900 - 100)
     with memory.turn(300, 900, fills=True) as given:
         assert given == 0.9 * 900
+    with memory.turn(300, 900, fills=True, most=500) as given:
+        assert given == 500
+    with memory.turn(300, 900, fills=True, most=200) as given:
+        assert given == 300
 
 
 def test_turns_give_all_back() -> None:
