@@ -46,6 +46,7 @@ ABSENT = -2
 ABOUT = 13
 """Numbers of an alignment: begin and size of its strand, begin and width of its target, anchor in both, X-drop, start
 and end in the strand, and in the target; and between which places of the target there are no ambiguities."""
+TARGET_BEGIN = 2
 ENDS = 8
 """Numbers of a side: as of ``greedy_cpu.extend``, and ``choices`` of all rows up to the end. Where there is no room for
 a row, or an ambiguity was met, there are −1 differences."""

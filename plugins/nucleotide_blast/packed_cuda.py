@@ -1,6 +1,7 @@
 """Targets on CUDA devices, two bits a base: sent there while the volume before is searched.
 
-Where a device has no room for a volume, word hits are found part by part, and what aligns them is the host's.
+Where a device has no room for a volume, word hits are found part by part, and alignments have the bases that they can
+reach (``reached_cuda.py``).
 """
 
 from __future__ import annotations

@@ -2,12 +2,14 @@
 
 Which of them count depends on those before, but not where one ends. So a device finds the ends of all; the host tells
 which stay, and of these alone the device keeps choices and makes scripts. Alignments by ambiguities of targets, and
-those that a device has no room for, are the host's.
+those that a device has no room for, are the host's. Where volumes come part by part devices have copies of the bases
+that alignments can reach.
 """
 
 from __future__ import annotations
 
-from functools import cache, partial
+from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -34,13 +36,12 @@ from seqloom.plugins.common.culling_cpu import (
 )
 from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
 from seqloom.plugins.common.grouping import group_parts
-from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, Volume, device_memory, devices_for, on_devices
+from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, Volume, devices_for, on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
 from seqloom.plugins.common.workspace_cuda import WorkSize, Workspace
 from seqloom.plugins.nucleotide_blast.gapped_reference import refuse_affine
 from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, write_ends
 from seqloom.plugins.nucleotide_blast.greedy_cuda import (
-    ALIGNING,
     CHOICES,
     ENDS,
     FARTHEST,
@@ -58,8 +59,8 @@ from seqloom.plugins.nucleotide_blast.packed_cpu import (
     runs_of_codes,
     stretches,
 )
-from seqloom.plugins.nucleotide_blast.packed_cuda import bases_in_parts, packed_targets
 from seqloom.plugins.nucleotide_blast.pieces import hard_runs
+from seqloom.plugins.nucleotide_blast.reached_cuda import parts_with_room, reached_bases
 from seqloom.plugins.nucleotide_blast.scripts_cpu import clean_gaps
 from seqloom.plugins.nucleotide_blast.traceback_cpu import (
     BEGIN,
@@ -80,7 +81,7 @@ ROOM = 1 << (12 if SIMULATED else 23)
 """Numbers of choices, rows and runs that are on a device at a time, at most."""
 WORTH_A_PART = 1 << 12
 """Alignments for which it pays to wake a thread that tells which stay."""
-BYTES_FOR_A_NUMBER = 256
+BYTES_FOR_A_NUMBER = 160
 """Of the memory that may be used: one of ``ROOM`` for so many."""
 NEAR = 16
 """Bases beside an alignment that are looked at to choose where it is traced from."""
@@ -209,7 +210,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
 
     def aligned(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
         refuse_affine(context.scoring)
-        if not bases_in_parts(context) and Costs.of(context.scoring).fit(int(wanted.groups[:, X_DROP].max())):
+        if Costs.of(context.scoring).fit(int(wanted.groups[:, X_DROP].max())):
             try:
                 with short_switch_interval():
                     return self._by_devices(context, wanted)
@@ -221,34 +222,44 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
         about = _about(context, wanted)
         of_host = (about[:, 1] + about[:, 3] >= FARTHEST) | (about[:, 9] - NEAR < about[:, 11]) | (
             about[:, 10] + NEAR > about[:, 12])
-        devices = devices_for(context)
+        reach = self.within_reach(context, around_of_rows(wanted.groups, wanted.bounds, wanted.hsps))
+        devices, budget = devices_for(context), context.device_memory
+        room = ROOM if budget is None else min(ROOM, budget // BYTES_FOR_A_NUMBER)
+
+        def need(rows: int) -> WorkSize:
+            return WorkSize(rows, room, 0, 1, len(wanted.strands)).rounded()
+
+        def on_one(share: tuple[int, int]) -> list[tuple[np.ndarray, ...]]:
+            return [self._part(context, wanted, about, of_host, reach, need, room, part)
+                    for part in parts_with_room(context, wanted.bounds, *reach, need, share)]
+
         shares = group_parts(wanted.bounds, len(devices))
-        found = on_devices(partial(self._on_one, context, wanted, about, of_host), shares, devices)
+        found = [part for parts in on_devices(on_one, shares, devices) for part in parts]
         return self._finished(context, wanted, *(np.concatenate(column) for column in zip(*found, strict=True)))
 
-    def _on_one(self, context: Context, wanted: Wanted, about: np.ndarray, of_host: np.ndarray,
-                share: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Groups of a share, traced on the current device.
+    def _part(self, context: Context, wanted: Wanted, about: np.ndarray, of_host: np.ndarray,
+              reach: tuple[np.ndarray, np.ndarray], need: Callable[[int], WorkSize], room: int, part: tuple[int, int]
+              ) -> tuple[np.ndarray, ...]:
+        """Groups first … last − 1, traced on the current device.
 
         Args:
             about: i8[n, ABOUT]. of_host: bool[n], alignments that are the host's.
+            reach, need: as of ``parts_with_room``. room: as of ``_TracedSides``. part: first and last.
 
         Returns:
             The alignments that stay: i8[k, 8]; bool[k], whether scripts are tidied; i8[2k], i4, how many runs each of
             their sides has, and these.
         """
-        first, last = share
+        first, last = part
         rows_of = slice(wanted.bounds[first], wanted.bounds[last])
         own = wanted._replace(groups=wanted.groups[first:last], hsps=wanted.hsps[rows_of],
                               bounds=wanted.bounds[first : last + 1] - rows_of.start)
-        of_host, count, budget = of_host[rows_of].copy(), len(own.hsps), context.device_memory
+        of_host, count = of_host[rows_of].copy(), len(own.hsps)
         rows, sizes = np.empty((count, 8), np.int64), np.empty(count, np.int64)
-        room = ROOM if budget is None else min(ROOM, budget // BYTES_FOR_A_NUMBER)
-        need = WorkSize(count, room, 0, 1, len(own.strands)).rounded()
-        with (packed_targets(context).on_device(budget) as volume,
-              device_memory().workspace(ALIGNING, need, budget, context.count) as space):
+        first_base, last_base = (places[rows_of] for places in reach)
+        with reached_bases(context, first_base, last_base, about[rows_of], need(count)) as (space, volume, placed):
             numbers = np.flatnonzero(~of_host)
-            there = _TracedSides(context, space, volume, own, numbers, about[rows_of][numbers], room)
+            there = _TracedSides(context, space, volume, own, numbers, placed[numbers], room)
             there.note_ends(rows, sizes)
             of_host[sizes < 0] = True
             by_host = self._by_host(context, own, of_host)
@@ -298,7 +309,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
 
     def _finished(self, context: Context, wanted: Wanted, rows: np.ndarray, tidied: np.ndarray, sizes: np.ndarray,
                   sides: np.ndarray) -> tuple[np.ndarray, np.ndarray, Ragged]:
-        """Final alignments of traced ones: see ``_on_one``."""
+        """Final alignments of traced ones: see ``_part``."""
         bounds = np.searchsorted(rows[:, GROUP_OF], np.arange(len(wanted.groups) + 1))
         around, firsts = around_of_rows(wanted.groups, bounds, rows), offsets_of(sizes)
         low, high = self.within_reach(context, around)
