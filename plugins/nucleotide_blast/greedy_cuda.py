@@ -53,8 +53,8 @@ a row, or an ambiguity was met, there are −1 differences."""
 CHOICES = 7
 FARTHEST = 1 << 30
 """Bases of a strand and of its target together that places on a device have bits for."""
-PLACES = 3
-"""Numbers of a side whose choices are kept: the first choice and row, and what is behind the last run."""
+PLACES = 2
+"""Numbers of a side whose choices are kept: where these and its rows begin."""
 
 
 @cuda.jit(device=True)
@@ -165,20 +165,18 @@ def start_point(query, unknown, begin, size, words, low, width, q, t, q_start, q
 
 
 @cuda.jit(device=True)
-def put_run(runs, end, count, last, operation, length):
-    """Add a run, ``length << 2 | operation``, before all others, the first of which ends at ``end``; returns their
-    number and the last operation."""
+def put_run(runs, first, count, last, operation, length):
+    """Add a run, ``length << 2 | operation``, at the end; returns their number and the last operation."""
     if length <= 0:
         return count, last
     if operation == last:
-        runs[end - count] += int32(length << int64(2))
+        runs[first + count - 1] += int32(length << int64(2))
         return count, last
-    runs[end - count - 1] = int32((length << int64(2)) | operation)
+    runs[first + count] = int32((length << int64(2)) | operation)
     return count + int64(1), operation
 
 
-def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, ends, places, choices, rows, runs,
-                sizes):
+def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, ends, places, choices, rows, sizes):
     """Kernel: both sides of alignments, first the one before the anchor; a block takes one side.
 
     Args:
@@ -187,11 +185,11 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
         about: i8[n · ABOUT]; the X-drop, ``match`` and ``mismatch`` are such that half a match is whole.
         chosen: i4, numbers of alignments whose choices are kept (``KEEP``); else all are taken.
         anchors: i4[2 · n], filled with where they are traced from. ends: i4[2 · n · ENDS], filled.
-        places: i8[2 · chosen · PLACES], where choices, rows and runs of a side go to.
+        places: i8[2 · chosen · PLACES].
         choices: i4, two for every ``LANES`` diagonals of a row: bits of those whose cell comes from the diagonal below,
             as an insertion, and from the one above, as a deletion. There are none of the row without differences.
-        rows: i4, two of each row: the first of its choices, which gives way to an operation, and its first diagonal.
-        runs: i4, from the end to the anchor; see ``put_run``.
+        rows: i4, one number of each side, and two of each row with differences: the first of its choices, and its first
+            diagonal. They give way to operations, and these to runs, from the anchor to the end; see ``put_run``.
         sizes: i4[2 · chosen], filled with numbers of runs.
 
     With ``RUNS`` the longest run of matches is looked for, from the anchor that is given; else the anchor is moved
@@ -285,8 +283,8 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
                 ring[here + ((lower - int64(1 + edge)) & int64(DIAGONALS - 1))] = int32(ABSENT)
                 ring[here + ((upper + int64(1 + edge)) & int64(DIAGONALS - 1))] = int32(ABSENT)
             if KEEP == 1:
-                rows[2 * (first_row + distance - int64(1))] = int32(used)
-                rows[2 * (first_row + distance - int64(1)) + 1] = int32(lower)
+                rows[first_row + 2 * distance - int64(1)] = int32(used)
+                rows[first_row + 2 * distance] = int32(lower)
         meet_warp()
         known = int64(0)
         if distance >= look_back:
@@ -432,13 +430,11 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
     else:
         meet_warp()
         if lane == 0:
-            end_runs = int64(places[int64(cuda.blockIdx.x) * int64(PLACES) + 2])
             diagonal = int64(ends[end + 6])
-            row = first_row + last_distance
+            row = first_row + 2 * last_distance
             while row > first_row:
-                row -= int64(1)
-                place = diagonal - int64(rows[2 * row + 1])
-                choice = first_choice + int64(rows[2 * row]) + 2 * (place // int64(LANES))
+                place = diagonal - int64(rows[row])
+                choice = first_choice + int64(rows[row - 1]) + 2 * (place // int64(LANES))
                 operation = int64(PAIR)
                 if (int64(choices[choice]) >> (place % int64(LANES))) & int64(1) == int64(1):
                     operation = int64(INSERT)
@@ -446,12 +442,15 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
                 elif (int64(choices[choice + 1]) >> (place % int64(LANES))) & int64(1) == int64(1):
                     operation = int64(DELETE)
                     diagonal += int64(1)
-                rows[2 * row] = int32(operation)
-            count, last_operation = put_run(runs, end_runs, int64(0), int64(-1), int64(PAIR), reach)
+                rows[row] = int32(operation)
+                row -= int64(2)
+            # There are at most one more runs than numbers of rows that were read.
+            count, last_operation = put_run(rows, first_row, int64(0), int64(-1), int64(PAIR), reach)
             j = reach
-            for row in range(first_row, first_row + last_distance):
-                operation = int64(rows[2 * row])
-                count, last_operation = put_run(runs, end_runs, count, last_operation, operation, int64(1))
+            while row < first_row + 2 * last_distance:
+                row += int64(2)
+                operation = int64(rows[row])
+                count, last_operation = put_run(rows, first_row, count, last_operation, operation, int64(1))
                 if operation == int64(INSERT):
                     diagonal += int64(1)
                 else:
@@ -461,7 +460,7 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
                 most = min(size - j - diagonal, width - j)
                 same = equal_bases(query, unknown, q_place + sign * (j + diagonal), words, t_place + sign * j,
                                    max(most, int64(0)), back)
-                count, last_operation = put_run(runs, end_runs, count, last_operation, int64(PAIR), same)
+                count, last_operation = put_run(rows, first_row, count, last_operation, int64(PAIR), same)
                 j += same
             sizes[int64(cuda.blockIdx.x)] = int32(count)
 
@@ -509,9 +508,9 @@ class Costs(NamedTuple):
 
 def working_bytes(need: WorkSize, columns: int = 0) -> int:
     """Device memory that alignments take beside the volume: of ``need.stretches``, and of ``need.query`` bases of
-    strands; ``need.residues`` numbers of choices, rows and runs."""
+    strands; ``need.residues`` numbers of choices and rows."""
     of_row = 8 * ABOUT + 4 * (2 + 2 * ENDS) + 4 + 2 * (8 * PLACES + 4 + 8)
-    return (need.query // 2 + of_row * need.stretches + 8 * need.residues + (1 << 16)) // 16 * 17
+    return (need.query // 2 + of_row * need.stretches + 6 * need.residues + (1 << 16)) // 16 * 17
 
 
 ALIGNING = WorkKind("greedy alignment on the device", working_bytes, fills=False)
@@ -546,5 +545,5 @@ class Sides:
         with launching:
             align_kernel(False, runs)[2 * self.count, LANES, space.streams[0]](
                 *self.bases, self.about, nothing, *self.costs, self.anchors, self.ends, nowhere, nothing, nothing,
-                nothing, nothing)
+                nothing)
         return space.fetch(self.ends, 0, 2 * ENDS * self.count).reshape(-1, 2, ENDS)

@@ -34,6 +34,9 @@ from seqloom.plugins.nucleotide_blast.packed_cpu import BITS, SPARE, packed_base
 
 _WHOLE, _PART = 1, 0.25
 """Volumes of which so many find room are there whole; of others, so much of a device's memory is for bases at least."""
+SCANNED, REACHED = 0.8, 0.2
+"""Of it what a part takes in which words are looked for, with all that this needs, and beside it what alignments take,
+with the bases that they can reach."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,17 @@ from seqloom.core.context import Context
 from seqloom.core.errors import BudgetError
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.sequences import SequenceBatch, offsets_of
-from seqloom.plugins.common.resident_cuda import PartSize, Volume, device_memory, rooms_for_parts
+from seqloom.plugins.common.resident_cuda import PartSize, Volume, device_memory
 from seqloom.plugins.common.workspace_cuda import WorkSize, Workspace
 from seqloom.plugins.nucleotide_blast.greedy_cuda import ALIGNING, TARGET_BEGIN
 from seqloom.plugins.nucleotide_blast.packed_cpu import SPARE, stretches
-from seqloom.plugins.nucleotide_blast.packed_cuda import PackedTargets, bases_in_parts, packed_size, packed_targets
+from seqloom.plugins.nucleotide_blast.packed_cuda import (
+    REACHED,
+    PackedTargets,
+    bases_in_parts,
+    packed_size,
+    packed_targets,
+)
 
 MOST_PARTS = 4
 """Into which the alignments of a unit are cut at most. Where they would be more each has few alignments for the bases
@@ -88,7 +94,7 @@ def parts_with_room(context: Context, bounds: np.ndarray, first: np.ndarray, las
     budget, waiting, parts = context.device_memory, [share], list[Bounds]()
     if budget is None or not bases_in_parts(context):
         return waiting
-    room = int(rooms_for_parts(budget, ALIGNING.fills)[0])
+    room = int(REACHED * budget)
     while waiting:
         begin, end = waiting.pop()
         rows = slice(int(bounds[begin]), int(bounds[end]))

@@ -47,6 +47,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands
 from seqloom.plugins.nucleotide_blast.packed_cuda import (
+    SCANNED,
     PackedTargets,
     bases_in_parts,
     packed_size,
@@ -83,9 +84,9 @@ _PLACE, _PAIR, _KIND = 0.03, 1.0, 0.5
 word: a table of words of 13 bases took one core of an AMD EPYC 39 ms where one of 12 took 19 (900,000 words)."""
 BYTES_OF_HIT_HERE = 8 + 4 + 4
 """Of one that is set aside."""
-_BESIDE, _ALONE = 0.8, 0.9
-"""Of a device's memory that a part of a volume, its hits and the table take at most: beside alignments of other units,
-or alone where parts would be less than half as large otherwise."""
+_ALONE = 0.9
+"""Of a device's memory that a part of a volume, its hits and the table take in place of ``SCANNED`` where parts would
+have less than half as many bases otherwise."""
 BYTES_PER_SEED_HERE = 30
 """Of a hit on the host, where it is extended on the device: segments, which few grow to."""
 
@@ -174,7 +175,8 @@ def _set_aside(device: int, words: Words, bases: PackedTargets, pieces: Pieces, 
     Args:
         done: is given the hits of each part.
     """
-    most, room = bases_with_room(words, strands, pieces, _BESIDE * budget), _BESIDE * budget
+    room = SCANNED * budget
+    most = bases_with_room(words, strands, pieces, room)
     alone = bases_with_room(words, strands, pieces, _ALONE * budget)
     if most < max(alone // 2, int(pieces.lengths.max(initial=0))):
         most, room = alone, math.inf

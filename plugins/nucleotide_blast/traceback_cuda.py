@@ -78,28 +78,28 @@ from seqloom.plugins.nucleotide_blast.traceback_cpu import (
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 THREADS = 4 if SIMULATED else 128
 ROOM = 1 << (12 if SIMULATED else 23)
-"""Numbers of choices, rows and runs that are on a device at a time, at most."""
+"""Numbers of choices and rows that are on a device at a time, at most."""
 WORTH_A_PART = 1 << 12
 """Alignments for which it pays to wake a thread that tells which stay."""
-BYTES_FOR_A_NUMBER = 160
+BYTES_FOR_A_NUMBER = 100
 """Of the memory that may be used: one of ``ROOM`` for so many."""
 NEAR = 16
 """Bases beside an alignment that are looked at to choose where it is traced from."""
 
 
-def move_runs(runs, places, sizes, firsts, sides, out):
-    """Kernel: the runs of all sides, one behind the other.
+def move_runs(rows, places, sizes, firsts, sides, out):
+    """Kernel: the runs of all sides, from the end to the anchor, one behind the other.
 
     Args:
-        places: as of ``align_sides``. sizes: i4[sides]. firsts: i8[sides], where those of each go to in ``out``.
+        rows, places: as of ``align_sides``. sizes: i4[sides]. firsts: i8[sides], where those of each go to in ``out``.
     """
     side = cuda.grid(1)
     if side < sides:
         size = int64(sizes[side])
-        begin = int64(places[int64(side) * int64(PLACES) + 2]) - size
+        last = int64(places[int64(side) * int64(PLACES) + 1]) + size - int64(1)
         to = int64(firsts[side])
         for run in range(size):
-            out[to + run] = int32(runs[begin + run])
+            out[to + run] = int32(rows[last - run])
 
 
 @cache
@@ -114,7 +114,7 @@ def _note_ends(numbers, group_of, ends, anchors, reward, penalty, room, rows, si
     Args:
         numbers, group_of: i8[k], of the rows that are written, and of their groups.
         ends, anchors: i4[k, 2, ENDS], i4[k, 2].
-        room: numbers that there is room for, of choices, rows and runs of one (see ``_TracedSides.scripts``).
+        room: numbers that there is room for, of choices and rows of one (see ``_TracedSides.scripts``).
         sizes: i8[n], filled with the bases of each, or −1 where the device has no room.
     """
     for at in range(len(numbers)):
@@ -124,7 +124,7 @@ def _note_ends(numbers, group_of, ends, anchors, reward, penalty, room, rows, si
         row[ANCHOR_QUERY], row[ANCHOR_TARGET], row[GROUP_OF] = q, t, group_of[at]
         differences = np.int64(left[DIFFERENCES]) + right[DIFFERENCES]
         fits = (min(left[DIFFERENCES], right[DIFFERENCES]) >= 0
-                and np.int64(left[CHOICES]) + right[CHOICES] + 4 * differences + 2 <= room)
+                and np.int64(left[CHOICES]) + right[CHOICES] + 2 * differences + 2 <= room)
         bases = row[QUERY_END] - row[QUERY_START] + row[TARGET_END] - row[TARGET_START]
         sizes[numbers[at]] = bases if fits else -1
 
@@ -338,7 +338,7 @@ class _TracedSides(Sides):
 
     Args:
         wanted, numbers: what is traced, and which of its alignments are.
-        room: for so many numbers of choices, rows and runs.
+        room: for so many numbers of choices and rows.
     """
 
     def __init__(self, context: Context, space: Workspace, volume: Volume, wanted: Wanted, numbers: np.ndarray,
@@ -362,8 +362,8 @@ class _TracedSides(Sides):
         """i8[2k], i4: how many runs the sides of some alignments have, and these. kept: their rising numbers."""
         kept = np.searchsorted(self._numbers, kept)
         of_side = self._found[kept].reshape(-1, ENDS).astype(np.int64)
-        numbers = np.stack([of_side[:, CHOICES], of_side[:, DIFFERENCES], 2 * of_side[:, DIFFERENCES] + 1], axis=1)
-        taken = offsets_of((numbers[::2] + numbers[1::2]) @ np.array([1, 2, 1]))
+        numbers = np.stack([of_side[:, CHOICES], 2 * of_side[:, DIFFERENCES] + 1], axis=1)
+        taken = offsets_of((numbers[::2] + numbers[1::2]).sum(axis=1))
         cuts = [0]
         while cuts[-1] < len(kept):
             cuts.append(int(np.searchsorted(taken, taken[cuts[-1]] + self._room, "right")) - 1)
@@ -375,21 +375,21 @@ class _TracedSides(Sides):
         space, sides = self.space, 2 * len(kept)
         offsets = np.zeros((sides + 1, PLACES), np.int64)
         np.cumsum(numbers, axis=0, out=offsets[1:])
-        places = space.send("places", np.concatenate([offsets[:-1, :2], offsets[1:, 2:]], axis=1).reshape(-1))
+        places = space.send("places", offsets[:-1].reshape(-1))
         chosen = space.send("chosen", kept.astype(np.int32))
-        choices, rows, runs = (space.room(name, int(size), np.int32) for name, size in zip(
-            ("choices", "rows", "runs"), offsets[-1] * [1, 2, 1], strict=True))
+        choices, rows = (space.room(name, int(size), np.int32) for name, size in zip(
+            ("choices", "rows"), offsets[-1], strict=True))
         sizes = space.room("sizes", sides, np.int32)
         with launching:
             align_kernel(True)[sides, LANES, space.streams[0]](
                 *self.bases, self.about, chosen, *self.costs, self.anchors, self.ends, places, choices, rows,
-                runs, sizes)
+                sizes)
         on_host = space.fetch(sizes, 0, sides)
         firsts = offsets_of(on_host)
         out = space.room("choices", int(firsts[-1]), np.int32)  # nobody wants those any more
         with launching:
             move_kernel()[-(-sides // THREADS), THREADS, space.streams[0]](
-                runs, places, sizes, space.send("firsts", firsts[:-1]), np.int64(sides), out)
+                rows, places, sizes, space.send("firsts", firsts[:-1]), np.int64(sides), out)
         return on_host, space.fetch(out, 0, int(firsts[-1]))
 
 

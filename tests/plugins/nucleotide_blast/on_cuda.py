@@ -271,7 +271,7 @@ def check_reached() -> None:
     """Alignments of volumes that devices have no room for: devices make them, with the bases around hits alone, of all
     groups at a time or of one, or the host if these would be too many; both strands, ambiguities, soft and hard masks,
     and stretches that overlap."""
-    rooms, most, whole = reached_cuda.rooms_for_parts, reached_cuda.MOST_PARTS, packed_cuda._WHOLE
+    share, most, whole = reached_cuda.REACHED, reached_cuda.MOST_PARTS, packed_cuda._WHOLE
     copied, aligned = list[tuple[int, int]](), list[int]()
     align, copy = greedy_cuda.Sides.align, reached_cuda.Reached.copy
 
@@ -289,7 +289,7 @@ def check_reached() -> None:
         greedy_cuda.Sides.align, reached_cuda.Reached.copy = told_align, told_copy  # type: ignore[method-assign]
         for seed in range(4 if SIMULATED else 100):
             of_one = seed % 2 == 0
-            reached_cuda.rooms_for_parts = (lambda budget, fills: (0.0, 0.0)) if of_one else rooms
+            reached_cuda.REACHED = 0.0 if of_one else share
             reached_cuda.MOST_PARTS = 2 if seed % 8 == 2 else 1000
             source = random.Random(seed)
             text, other = random_bases(source, 60 if SIMULATED else 300), random_bases(source, 35)
@@ -319,7 +319,7 @@ def check_reached() -> None:
             assert not of_one or len(parts) > 12, parts
             assert not SIMULATED or all(saved > 0 for _, saved in parts), parts
     finally:
-        reached_cuda.rooms_for_parts, reached_cuda.MOST_PARTS, packed_cuda._WHOLE = rooms, most, whole
+        reached_cuda.REACHED, reached_cuda.MOST_PARTS, packed_cuda._WHOLE = share, most, whole
         greedy_cuda.Sides.align, reached_cuda.Reached.copy = align, copy
     assert any(spans > 1 for spans, _ in copied), copied
 
