@@ -397,6 +397,7 @@ class DeviceHits:
         kept: of parts whose hits go to the host when they have been found, so that others have the room; ``there``
             brings them back.
         most: bytes that may be taken, with the bases.
+        extend: what is made of such hits while they are there, in place of bringing them back.
 
     Attributes:
         device: its number.
@@ -407,6 +408,7 @@ class DeviceHits:
         words: keys, and once they are sorted the hits that they are of. places, shifts: i4, of the hits.
         count: hits that are there. total: with those that weren't kept.
         looked_up: pairs of equal words.
+        extended: what ``extend`` has made.
 
     Raises:
         Outgrown: more bytes are needed.
@@ -419,22 +421,27 @@ class DeviceHits:
     volume: Volume
 
     def __init__(self, device: int, words: Words, targets: PackedTargets, pieces: Pieces, strands: Strands,
-                 budget: int | None, kept: Kept | None = None, most: float = math.inf) -> None:
+                 budget: int | None, kept: Kept | None = None, most: float = math.inf,
+                 extend: Callable[[DeviceHits], np.ndarray] | None = None) -> None:
         self.device, self.pieces, self._words, self._sorted = device, pieces, words, False
         self.layout = KeyLayout.of(pieces.lengths, len(strands.codes), words.templates)
         self._targets, self._searched, self._budget = targets, strands, budget
         self._aside: list[np.ndarray] | None = None
+        self.extended: np.ndarray | None = None
         self._held = ExitStack()
         weakref.finalize(self, self._held.close)
         try:
             self._bring_bases(kept or Kept())
             self._room = self._held.enter_context(ExitStack())
             self._find(strands, budget, most)
+            if extend:
+                self.extended = extend(self)
         except BaseException:
             self._held.close()
             raise
         if kept:
-            self._aside = self._fetched()
+            if self.extended is None:
+                self._aside = self._fetched()
             self._leave()
         else:
             del self._kept  # what hits don't need

@@ -76,6 +76,7 @@ from seqloom.plugins.nucleotide_blast.ungapped_cpu import (
     scores_of_groups,
     strand_limits,
 )
+from seqloom.plugins.nucleotide_blast.ungapped_cuda import segments_of
 
 WINDOW = 32
 """Bases that words are taken from."""
@@ -133,6 +134,7 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
         looked_for = [index.kept(("words on devices", own.width), partial(words, own, strands))
                       for own in of_widths]
     work, budget, aside = shares(pieces, device_count()), context.device_memory, bases_in_parts(context)
+    chunks = np.stack([targets.ordinals[pieces.targets], pieces.chunks], axis=1).astype(np.int64)
 
     def done(hits: DeviceHits) -> DeviceHits:
         context.cancellation.check()
@@ -142,9 +144,14 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     def search(task: tuple[int, tuple[int, int]]) -> list[tuple[int, DeviceHits]]:
         device, (begin, end) = task
         parts, own = list[tuple[int, DeviceHits]](), pieces.part(begin, end)
+
+        def extend(first: int, kept: Kept, hits: DeviceHits) -> np.ndarray:
+            return segments_of(context, hits, length, chunks, begin + first, kept)
+
         for wanted in looked_for:
             if aside and budget is not None:
-                found = _set_aside(device, wanted, packed_bases, own, strands, budget, done)
+                found = _set_aside(device, wanted, packed_bases, own, strands, budget, done,
+                                   extend if wanted.saved_only else None)
             else:
                 found = [(first, done(DeviceHits(device, wanted, packed_bases, own.part(first, last), strands, budget)))
                          for first, last in runs_of_pieces(own, wanted, len(strands.codes))]
@@ -155,7 +162,6 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
         found = on_devices(search, list(enumerate(work)), range(len(work))) if work else []
     parts = [part for some in found for part in some]
     context.count("table_hits", sum(part.looked_up for _, part in parts))
-    chunks = np.stack([targets.ordinals[pieces.targets], pieces.chunks], axis=1).astype(np.int64)
 
     def all_hits() -> Scanned:
         again = seeds_on_devices(context, kind, length, words, follow).unmade
@@ -167,13 +173,16 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
 
 
 def _set_aside(device: int, words: Words, bases: PackedTargets, pieces: Pieces, strands: Strands, budget: int,
-               done: Callable[[DeviceHits], DeviceHits]) -> list[tuple[int, DeviceHits]]:
+               done: Callable[[DeviceHits], DeviceHits], extend: Callable[[int, Kept, DeviceHits], np.ndarray] | None
+               ) -> list[tuple[int, DeviceHits]]:
     """Hits of words, found part by part of a volume in a turn of the current device; with the first piece of each.
 
     Where there turn out to be more than there is room for, they are looked for while nobody else has the device.
 
     Args:
         done: is given the hits of each part.
+        extend: what extends hits of a part at once, so that bases and hits needn't come back for it; it is told the
+            first piece, and what is kept for all parts.
     """
     room = SCANNED * budget
     most = bases_with_room(words, strands, pieces, room)
@@ -182,14 +191,15 @@ def _set_aside(device: int, words: Words, bases: PackedTargets, pieces: Pieces, 
         most, room = alone, math.inf
     runs, found = runs_of_pieces(pieces, words, len(strands.codes), most), list[tuple[int, DeviceHits]]()
 
-    def find(kept: Kept, room: float) -> None:
+    def find(kept: Kept) -> None:
         for first, last in runs[len(found) :]:
             own, piece = part_of(bases, pieces.part(first, last))
-            found.append((first, done(DeviceHits(device, words, own, piece, strands, budget, kept, room))))
+            grow = partial(extend, first, kept) if extend else None
+            found.append((first, done(DeviceHits(device, words, own, piece, strands, budget, kept, room, grow))))
 
     while len(found) < len(runs):
         with device_memory().turn(room, budget, fills=True, most=room), suppress(Outgrown):
-            find(Kept(), room)
+            find(Kept())
         room = math.inf
     return found
 

@@ -56,11 +56,12 @@ class UngappedExtensionCuda(UngappedExtensionCpu):
             return super()._of_scanned(context, records)
         parts = []
         for device, own in groupby(found.parts, lambda part: part[1].device):
-            of_device = [(first, hits) for first, hits in own if hits.count]
+            of_device = list(own)
             with on_device(device), DeviceHits.turn([hits for _, hits in of_device]):
                 kept = Kept()
                 for first, hits in of_device:
-                    parts.append(_table(context, hits, found.length, found.chunks, first, kept))
+                    parts.append(segments_of(context, hits, found.length, found.chunks, first, kept)
+                                 if hits.extended is None else hits.extended)
                     context.advance(hits.count, len(records))
         if len(parts) == 1:
             return parts[0]
@@ -69,15 +70,18 @@ class UngappedExtensionCuda(UngappedExtensionCpu):
         return table[np.argsort(context.queries.locate(table[:, 0]), kind="stable")]
 
 
-def _table(context: Context, hits: DeviceHits, length: int, chunks: np.ndarray, first: int, kept: Kept) -> np.ndarray:
+def segments_of(context: Context, hits: DeviceHits, length: int, chunks: np.ndarray, first: int, kept: Kept
+                ) -> np.ndarray:
     """Rows of ``COLUMNS``, column by column, by query, piece, diagonal and place.
 
     Args:
-        hits: of the current device, one at least.
+        hits: of the current device.
         length: bases of a hit.
         chunks, first: i8[p, 2], target and begin of each piece; the number of the first one of the hits.
         kept: of the device of the hits.
     """
+    if not hits.count:
+        return np.empty((0, len(COLUMNS)), np.int32)
     scoring, queries = context.scoring, context.queries
     with hits.there(kept):
         (keys, rows), strands = hits.sorted_keys(), hits.strands

@@ -248,7 +248,7 @@ def check_parts() -> None:
     try:
         for module in modules:
             module.CHUNK = step
-        for seed, pipeline in enumerate(("megablast",) if SIMULATED else PIPELINES):
+        for seed, pipeline in enumerate(("megablast", "dc-megablast") if SIMULATED else PIPELINES):
             queries, targets = cases(20 + seed)
             options = {"evalue": 10.0, "dust": "no"}
             compare(pipeline, queries, targets, options, fast="cuda", device_memory=1 << 34)
