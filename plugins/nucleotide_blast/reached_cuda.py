@@ -18,7 +18,7 @@ from seqloom.core.context import Context
 from seqloom.core.errors import BudgetError
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.sequences import SequenceBatch, offsets_of
-from seqloom.plugins.common.resident_cuda import PartSize, Volume, device_memory
+from seqloom.plugins.common.resident_cuda import Volume, device_memory
 from seqloom.plugins.common.workspace_cuda import WorkSize, Workspace
 from seqloom.plugins.nucleotide_blast.greedy_cuda import ALIGNING, TARGET_BEGIN
 from seqloom.plugins.nucleotide_blast.packed_cpu import SPARE, stretches
@@ -133,7 +133,9 @@ def reached_bases(context: Context, first: np.ndarray, last: np.ndarray, about: 
     reached = Reached.of(first, last)
     copy, about = reached.copy(targets), about.copy()  # while others have the device
     about[:, TARGET_BEGIN] += reached.moved(first)
-    size, batches = PartSize(len(copy.bits), 1), iter([cast(SequenceBatch, copy)])
-    with (memory.turn(_size(need, reached), budget, ALIGNING.fills),
-          memory.parts(batches, size, ALIGNING, need, budget, context.count) as (space, volumes)):
-        yield space, next(volumes), about
+    # All that is left for alignments, so that working space that was large enough for others suffices.
+    size = max(_size(need, reached), int(REACHED * budget))
+    with (memory.turn(size, budget, ALIGNING.fills),
+          memory.volume(cast(SequenceBatch, copy), budget, size - ALIGNING.size(need, 0)) as volume,
+          memory.workspace(ALIGNING, need, budget, context.count, size - volume.extent.nbytes) as space):
+        yield space, volume, about

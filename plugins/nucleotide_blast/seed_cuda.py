@@ -187,8 +187,11 @@ def _set_aside(device: int, words: Words, bases: PackedTargets, pieces: Pieces, 
     room = SCANNED * budget
     most = bases_with_room(words, strands, pieces, room)
     alone = bases_with_room(words, strands, pieces, _ALONE * budget)
-    if most < max(alone // 2, int(pieces.lengths.max(initial=0))):
+    total, longest = int(pieces.lengths.sum()), int(pieces.lengths.max(initial=0))
+    if most < max(alone // 2, longest):
         most, room = alone, math.inf
+    # About as many in all parts, so that each takes the place of the one before.
+    most = min(most, total // max(1, -(-total // most)) + longest)
     runs, found = runs_of_pieces(pieces, words, len(strands.codes), most), list[tuple[int, DeviceHits]]()
 
     def find(kept: Kept) -> None:
