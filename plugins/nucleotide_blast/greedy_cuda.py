@@ -48,8 +48,8 @@ ABOUT = 13
 and end in the strand, and in the target; and between which places of the target there are no ambiguities."""
 TARGET_BEGIN = 2
 ENDS = 8
-"""Numbers of a side: as of ``greedy_cpu.extend``, and ``choices`` of all rows up to the end. Where there is no room for
-a row, or an ambiguity was met, there are −1 differences."""
+"""Numbers of a side: as of ``greedy_cpu.extend``, and ``choices`` of all rows up to the end, which aren't counted with
+``RUNS``. Where there is no room for a row, or an ambiguity was met, there are −1 differences."""
 CHOICES = 7
 FARTHEST = 1 << 30
 """Bases of a strand and of its target together that places on a device have bits for."""
@@ -329,9 +329,9 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
                 insertions = lanes_where(from_below)
                 deletions = lanes_where(from_above)
                 if lane == 0:
-                    choices[first_choice + used] = insertions
-                    choices[first_choice + used + 1] = deletions
-            used += int64(2)
+                    choice = first_choice + used + 2 * ((diagonal - lower) // int64(LANES))
+                    choices[choice] = insertions
+                    choices[choice + 1] = deletions
             diagonal += int64(LANES)
         if any_of_warp(lost):
             differences = int64(-1)
@@ -342,6 +342,8 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
             lowest = max(lowest, from_partner(lowest, int32(1 << step)))
             highest = max(highest, from_partner(highest, int32(1 << step)))
         meet_warp()
+        if RUNS == 0:
+            used += 2 * ((upper - lower) // int64(LANES) + int64(1))
         first = lower
         last = upper
         if any_of_warp(ended):
