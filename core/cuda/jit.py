@@ -24,9 +24,10 @@ from .quick_launch import LARGE_BLOCK, QuickKernel
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Kernels are small where their work is: nobody who searches can do anything about it. It may be said in bold type.
 warnings.filterwarnings("ignore", r".*Grid size \d+ will likely result in GPU under-utilization")
-launching = threading.RLock()
 _kernels = dict[tuple[Any, ...], Any]()
-_making, _simulating = threading.Lock(), threading.Lock()
+_making = threading.Lock()
+simulating = threading.Lock()
+"""Held while a kernel runs in the simulator, which runs one at a time."""
 
 
 _MOST_SHARED = 227 << 10
@@ -81,14 +82,14 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 class _SimulatedKernel:
-    """A kernel in the simulator, which runs one at a time."""
+    """A kernel in the simulator."""
 
     def __init__(self, function: Any) -> None:
         self._made = cuda.jit(function)
 
     def __getitem__(self, where: tuple[Any, ...]) -> Callable[..., None]:
         def launched(*arguments: Any) -> None:
-            with _simulating:
+            with simulating:
                 self._made[where](*arguments)
 
         return launched

@@ -440,13 +440,16 @@ class DeviceMemory:
             return volume.sending
 
     @contextmanager
-    def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
+    def volume(self, targets: SequenceBatch, budget: int | None, most: float = math.inf) -> Iterator[Volume]:
         """A volume, its residues as searched, on its way to the current device; it stays there while it is in use.
+
+        Args:
+            most: bytes of the room for it, where one that was there before is used again.
 
         Raises:
             BudgetError: as ``working_space``.
         """
-        with self._using(targets, budget) as held:
+        with self._using(targets, budget, most=most) as held:
             held.ahead = False
             yield held
 

@@ -1,7 +1,8 @@
 """``nucleotide-greedy`` on CUDA devices: all segments of a unit are extended there, a warp for each side.
 
 Which of them count depends on those before, but not what an extension gives. So a device extends them all, and the host
-goes through the pairs as ever, with the answers at hand; it extends what the device had no room for.
+goes through the pairs as ever, with the answers at hand; it extends what the device had no room for. Where volumes come
+part by part devices have copies of the bases that extensions can reach.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from seqloom.plugins.common.culling_cpu import (
     SCORE,
 )
 from seqloom.plugins.common.grouping import group_parts
-from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, device_memory, devices_for, on_devices
+from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, devices_for, on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
 from seqloom.plugins.common.workspace_cuda import WorkSize
 from seqloom.plugins.nucleotide_blast.gapped_cpu import (
@@ -40,18 +41,20 @@ from seqloom.plugins.nucleotide_blast.gapped_cpu import (
     Extender,
     GreedyExtensionCpu,
     as_box,
+    greedy_reach,
+    within_reach,
 )
 from seqloom.plugins.nucleotide_blast.gapped_reference import refuse_affine
 from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, DONE, anchor, write_ends
 from seqloom.plugins.nucleotide_blast.greedy_cuda import (
     ABOUT,
-    ALIGNING,
     ENDS,
     FARTHEST,
+    TARGET_BEGIN,
     Costs,
     Sides,
 )
-from seqloom.plugins.nucleotide_blast.packed_cuda import bases_in_parts, packed_targets
+from seqloom.plugins.nucleotide_blast.reached_cuda import parts_with_room, reached_bases
 from seqloom.plugins.nucleotide_blast.saved_cpu import copy_row, forget, is_contained, save
 
 
@@ -98,15 +101,14 @@ class GreedyExtensionCuda(OnDevices, GreedyExtensionCpu):
             return super(GreedyExtensionCuda, self).extender(context, strands, offsets, groups, bounds, segments,
                                                              around)
 
-        if bases_in_parts(context):
-            return by_host()
-        about = _about(context, groups, bounds, segments, offsets)
-        if (not Costs.of(context.scoring).fit(int(groups[:, X_DROP].max()))
+        about, x_drop = _about(context, groups, bounds, segments, offsets), int(groups[:, X_DROP].max())
+        if (not Costs.of(context.scoring).fit(x_drop)
                 or int((about[:, 1] + about[:, 3]).max()) >= FARTHEST):
             return by_host()
         try:
             with short_switch_interval():
-                ends = _ends_on_devices(context, strands, about, bounds)
+                ends = _ends_on_devices(context, strands, about, bounds, *within_reach(
+                    around, lambda bases: greedy_reach(context.scoring, bases, x_drop)))
         except BudgetError:
             context.count("units without room on a device", 1)
             return by_host()
@@ -139,23 +141,27 @@ def _about(context: Context, groups: np.ndarray, bounds: np.ndarray, segments: n
     middle = segments[:, LENGTH] // 2
     about[:, 0] = offsets[groups[:, STRAND]]
     about[:, 1] = offsets[groups[:, STRAND] + 1] - about[:, 0]
-    about[:, 2], about[:, 3] = groups[:, LOW], groups[:, HIGH] - groups[:, LOW]
+    about[:, TARGET_BEGIN], about[:, 3] = groups[:, LOW], groups[:, HIGH] - groups[:, LOW]
     about[:, 4], about[:, 5] = segments[:, SEGMENT_QUERY] + middle, segments[:, SEGMENT_TARGET] + middle
     about[:, 6] = Costs.of(context.scoring).factor * groups[:, X_DROP]
     about[:, 11], about[:, 12] = -FARTHEST, 2 * FARTHEST
     return about
 
 
-def _ends_on_devices(context: Context, strands: np.ndarray, about: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """i4[n, 2, ENDS] of all segments, which devices share."""
+def _ends_on_devices(context: Context, strands: np.ndarray, about: np.ndarray, bounds: np.ndarray, first: np.ndarray,
+                     last: np.ndarray) -> np.ndarray:
+    """i4[n, 2, ENDS] of all segments, which devices share. first, last: as of ``parts_with_room``."""
     ends, devices = np.empty((len(about), 2, ENDS), np.int32), devices_for(context)
 
+    def need(rows: int) -> WorkSize:
+        return WorkSize(rows, 1, 0, 1, len(strands)).rounded()
+
     def on_one(share: tuple[int, int]) -> None:
-        some, budget = slice(int(bounds[share[0]]), int(bounds[share[1]])), context.device_memory
-        need = WorkSize(some.stop - some.start, 1, 0, 1, len(strands)).rounded()
-        with (packed_targets(context).on_device(budget) as volume,
-              device_memory().workspace(ALIGNING, need, budget, context.count) as space):
-            ends[some] = Sides(context, space, volume, strands, about[some]).align(runs=True)
+        for begin, end in parts_with_room(context, bounds, first, last, need, share):
+            some = slice(int(bounds[begin]), int(bounds[end]))
+            with reached_bases(context, first[some], last[some], about[some], need(some.stop - some.start)) as there:
+                space, volume, own = there
+                ends[some] = Sides(context, space, volume, strands, own).align(runs=True)
 
     on_devices(on_one, group_parts(bounds, len(devices)), devices)
     return ends

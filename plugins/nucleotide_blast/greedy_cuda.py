@@ -3,8 +3,9 @@
 """Greedy alignment on CUDA devices: the rules of ``greedy``, a warp for each side of an alignment, a lane a diagonal.
 
 Two rows of target offsets stand in shared memory. A first pass over all alignments finds where each ends, and how many
-cells lead there; a second one, over those that are wanted, keeps these cells and follows them back. So no room is taken
-for what is behind the best end, most of all rows, nor for alignments that nobody wants. The first pass alone is the
+cells lead there; a second one, over those that are wanted, keeps two bits of each of these cells, which say where it
+comes from. So no room is taken for what is behind the best end, most of all rows, nor for alignments that nobody wants.
+How many bases are equal between two differences isn't kept: they are compared once more. The first pass alone is the
 preliminary extension.
 """
 
@@ -19,9 +20,15 @@ from numba import int32, int64, uint64
 from seqloom.core.classes import NamedTuple
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
 from seqloom.core.kernels.jit import kernel
-from seqloom.core.kernels.packed16 import SIMULATED, any_of_warp, first_lane, from_partner, meet_warp
+from seqloom.core.kernels.packed16 import (
+    SIMULATED,
+    any_of_warp,
+    first_lane,
+    from_partner,
+    lanes_where,
+    meet_warp,
+)
 from seqloom.core.kernels.unroll import specialise
 from seqloom.plugins.common.resident_cuda import Volume
 from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
@@ -38,14 +45,15 @@ ABSENT = -2
 ABOUT = 13
 """Numbers of an alignment: begin and size of its strand, begin and width of its target, anchor in both, X-drop, start
 and end in the strand, and in the target; and between which places of the target there are no ambiguities."""
+TARGET_BEGIN = 2
 ENDS = 8
-"""Numbers of a side: as of ``greedy_cpu.extend``, and cells of all rows up to the end. Where there is no room for a
-row, or an ambiguity was met, there are −1 differences."""
-CELLS = 7
+"""Numbers of a side: as of ``greedy_cpu.extend``, and ``choices`` of all rows up to the end, which aren't counted with
+``RUNS``. Where there is no room for a row, or an ambiguity was met, there are −1 differences."""
+CHOICES = 7
 FARTHEST = 1 << 30
 """Bases of a strand and of its target together that places on a device have bits for."""
-PLACES = 3
-"""Numbers of a side whose cells are kept: the first cell, row, and run."""
+PLACES = 2
+"""Numbers of a side whose choices are kept: where these and its rows begin."""
 
 
 @cuda.jit(device=True)
@@ -156,16 +164,6 @@ def start_point(query, unknown, begin, size, words, low, width, q, t, q_start, q
 
 
 @cuda.jit(device=True)
-def kept_cell(cells, rows, first_cell, row, diagonal):
-    """Target offset of a diagonal at a distance. row: number of it among all; its entry and the next say where."""
-    begin = int64(rows[2 * row])
-    place = diagonal - int64(rows[2 * row + 1])
-    if place < 0 or begin + place >= int64(rows[2 * row + 2]):
-        return int64(ABSENT)
-    return int64(cells[first_cell + begin + place])
-
-
-@cuda.jit(device=True)
 def put_run(runs, first, count, last, operation, length):
     """Add a run, ``length << 2 | operation``, at the end; returns their number and the last operation."""
     if length <= 0:
@@ -177,17 +175,20 @@ def put_run(runs, first, count, last, operation, length):
     return count + int64(1), operation
 
 
-def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, ends, places, cells, rows, runs, sizes):
+def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, ends, places, choices, rows, sizes):
     """Kernel: both sides of alignments, first the one before the anchor; a block takes one side.
 
     Args:
         words: u4, packed bases of the volume.
         query, unknown: u4, strands at two bits a base, the first one highest; bits where there are no bases.
         about: i8[n · ABOUT]; the X-drop, ``match`` and ``mismatch`` are such that half a match is whole.
-        chosen: i4, numbers of alignments whose cells are kept (``KEEP``); else all are taken.
+        chosen: i4, numbers of alignments whose choices are kept (``KEEP``); else all are taken.
         anchors: i4[2 · n], filled with where they are traced from. ends: i4[2 · n · ENDS], filled.
-        places: i8[2 · chosen · PLACES], where cells, rows and runs of a side go to.
-        cells, rows, runs: i4; see ``kept_cell`` and ``put_run``. Runs are from the end to the anchor.
+        places: i8[2 · chosen · PLACES].
+        choices: i4, two for every ``LANES`` diagonals of a row: bits of those whose cell comes from the diagonal below,
+            as an insertion, and from the one above, as a deletion. There are none of the row without differences.
+        rows: i4, one number of each side, and two of each row with differences: the first of its choices, and its first
+            diagonal. They give way to operations, and these to runs, from the anchor to the end; see ``put_run``.
         sizes: i4[2 · chosen], filled with numbers of runs.
 
     With ``RUNS`` the longest run of matches is looked for, from the anchor that is given; else the anchor is moved
@@ -210,13 +211,13 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
     x_drop = int64(about[own + 6])
     end = (2 * number + (int64(cuda.blockIdx.x) & int64(1))) * int64(ENDS)
     last_distance = int64(1) << int64(40)
-    first_cell = int64(0)
+    first_choice = int64(0)
     first_row = int64(0)
     if KEEP == 1:
         q = int64(anchors[2 * number])
         t = int64(anchors[2 * number + 1])
         last_distance = int64(ends[end + 2])
-        first_cell = int64(places[int64(cuda.blockIdx.x) * int64(PLACES)])
+        first_choice = int64(places[int64(cuda.blockIdx.x) * int64(PLACES)])
         first_row = int64(places[int64(cuda.blockIdx.x) * int64(PLACES) + 1])
     elif RUNS == 0:
         q, t = start_point(query, unknown, begin, size, words, low, width, q, t, int64(about[own + 7]),
@@ -242,23 +243,16 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
     end_target = reach
     end_diagonal = int64(0)
     differences = int64(0)
-    end_cells = int64(1)
-    used = int64(1)
+    end_choices = int64(0)
+    used = int64(0)
     best = reach * match
     if lane == 0:
         for diagonal in range(-2, 3):
             ring[diagonal & (DIAGONALS - 1)] = int32(ABSENT)
         ring[0] = int32(reach)
         bests[0] = best
-        if KEEP == 1:
-            cells[first_cell] = int32(reach)
-            rows[2 * first_row] = int32(0)
-            rows[2 * first_row + 1] = int32(0)
-            rows[2 * first_row + 2] = int32(1)
     lower = int64(-1)
     upper = int64(1)
-    before_first = int64(0)
-    before_last = int64(0)
     distance = int64(0)
     query_ended = False
     target_ended = False
@@ -284,11 +278,12 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
                 if edge > 1:
                     diagonal = upper + int64(edge - 2)
                 ring[before + (diagonal & int64(DIAGONALS - 1))] = int32(ABSENT)
-                if KEEP == 1 and before_first <= diagonal <= before_last:
-                    cells[first_cell + used - (before_last - diagonal) - int64(1)] = int32(ABSENT)
             for edge in range(2):
                 ring[here + ((lower - int64(1 + edge)) & int64(DIAGONALS - 1))] = int32(ABSENT)
                 ring[here + ((upper + int64(1 + edge)) & int64(DIAGONALS - 1))] = int32(ABSENT)
+            if KEEP == 1:
+                rows[first_row + 2 * distance - int64(1)] = int32(used)
+                rows[first_row + 2 * distance] = int32(lower)
         meet_warp()
         known = int64(0)
         if distance >= look_back:
@@ -301,31 +296,41 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
         ended = False
         lost = False
         diagonal = lower + lane
-        while diagonal <= upper:
-            same = int64(ring[before + (diagonal & int64(DIAGONALS - 1))])
-            above = int64(ring[before + ((diagonal + int64(1)) & int64(DIAGONALS - 1))])
-            below = int64(ring[before + ((diagonal - int64(1)) & int64(DIAGONALS - 1))])
-            j = max(max(same, above) + int64(1), below)
-            value = int64(ABSENT)
-            if j >= 0 and 2 * j + diagonal >= floor:
-                most = min(size - j - diagonal, width - j)
-                value = j + equal_bases(query, unknown, q_place + sign * (j + diagonal), words, t_place + sign * j,
-                                        max(most, int64(0)), back)
-                if int32(2 * value + diagonal) > furthest:
-                    furthest = int32(2 * value + diagonal)
-                    at_furthest = int32(diagonal - lower)
-                lowest = max(lowest, int32(lower - diagonal))
-                highest = max(highest, int32(diagonal - lower))
-                ended = ended or value == width or value + diagonal == size
-                lost = lost or value >= clear
-                if RUNS == 1 and value - j > int64(run_length):
-                    run_length = int32(value - j)
-                    run_row = int32(distance)
-                    run_diagonal = int32(diagonal)
-                    run_begin = int32(j)
-            ring[here + (diagonal & int64(DIAGONALS - 1))] = int32(value)
+        while diagonal - lane <= upper:
+            from_below = False
+            from_above = False
+            if diagonal <= upper:
+                same = int64(ring[before + (diagonal & int64(DIAGONALS - 1))])
+                above = int64(ring[before + ((diagonal + int64(1)) & int64(DIAGONALS - 1))])
+                below = int64(ring[before + ((diagonal - int64(1)) & int64(DIAGONALS - 1))])
+                from_below = below > max(same, above)
+                from_above = above >= max(same, below)
+                j = max(max(same, above) + int64(1), below)
+                value = int64(ABSENT)
+                if j >= 0 and 2 * j + diagonal >= floor:
+                    most = min(size - j - diagonal, width - j)
+                    value = j + equal_bases(query, unknown, q_place + sign * (j + diagonal), words, t_place + sign * j,
+                                            max(most, int64(0)), back)
+                    if int32(2 * value + diagonal) > furthest:
+                        furthest = int32(2 * value + diagonal)
+                        at_furthest = int32(diagonal - lower)
+                    lowest = max(lowest, int32(lower - diagonal))
+                    highest = max(highest, int32(diagonal - lower))
+                    ended = ended or value == width or value + diagonal == size
+                    lost = lost or value >= clear
+                    if RUNS == 1 and value - j > int64(run_length):
+                        run_length = int32(value - j)
+                        run_row = int32(distance)
+                        run_diagonal = int32(diagonal)
+                        run_begin = int32(j)
+                ring[here + (diagonal & int64(DIAGONALS - 1))] = int32(value)
             if KEEP == 1:
-                cells[first_cell + used + diagonal - lower] = int32(value)
+                insertions = lanes_where(from_below)
+                deletions = lanes_where(from_above)
+                if lane == 0:
+                    choice = first_choice + used + 2 * ((diagonal - lower) // int64(LANES))
+                    choices[choice] = insertions
+                    choices[choice + 1] = deletions
             diagonal += int64(LANES)
         if any_of_warp(lost):
             differences = int64(-1)
@@ -336,15 +341,10 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
             lowest = max(lowest, from_partner(lowest, int32(1 << step)))
             highest = max(highest, from_partner(highest, int32(1 << step)))
         meet_warp()
-        if KEEP == 1 and lane == 0:
-            rows[2 * (first_row + distance)] = int32(used)
-            rows[2 * (first_row + distance) + 1] = int32(lower)
-            rows[2 * (first_row + distance) + 2] = int32(used + upper - lower + int64(1))
-        used += upper - lower + int64(1)
+        if RUNS == 0:
+            used += 2 * ((upper - lower) // int64(LANES) + int64(1))
         first = lower
         last = upper
-        before_first = first
-        before_last = last
         if any_of_warp(ended):
             lower = first
             upper = last
@@ -379,7 +379,7 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
             end_diagonal = first + int64(leftmost)
             end_target = (int64(furthest) - end_diagonal) // int64(2)
             differences = distance
-            end_cells = used
+            end_choices = used
             best = score
         if lane == 0:
             bests[distance & int64(BESTS - 1)] = best
@@ -427,41 +427,48 @@ def align_sides(words, query, unknown, about, chosen, match, mismatch, anchors, 
             ends[end + 4] = run_begin
             ends[end + 5] = run_length
             ends[end + 6] = int32(end_diagonal)
-            ends[end + 7] = int32(end_cells)
+            ends[end + 7] = int32(end_choices)
     else:
         meet_warp()
         if lane == 0:
-            first_run = int64(places[int64(cuda.blockIdx.x) * int64(PLACES) + 2])
-            count = int64(0)
-            operation = int64(-1)
             diagonal = int64(ends[end + 6])
-            j = int64(ends[end + 1])
-            row = first_row + last_distance
+            row = first_row + 2 * last_distance
             while row > first_row:
-                row -= int64(1)
-                below = kept_cell(cells, rows, first_cell, row, diagonal - int64(1))
-                same = kept_cell(cells, rows, first_cell, row, diagonal)
-                above = kept_cell(cells, rows, first_cell, row, diagonal + int64(1))
-                if below > max(same, above):
-                    count, operation = put_run(runs, first_run, count, operation, int64(PAIR), j - below)
-                    count, operation = put_run(runs, first_run, count, operation, int64(INSERT), int64(1))
+                place = diagonal - int64(rows[row])
+                choice = first_choice + int64(rows[row - 1]) + 2 * (place // int64(LANES))
+                operation = int64(PAIR)
+                if (int64(choices[choice]) >> (place % int64(LANES))) & int64(1) == int64(1):
+                    operation = int64(INSERT)
                     diagonal -= int64(1)
-                    j = below
-                elif same > above:
-                    count, operation = put_run(runs, first_run, count, operation, int64(PAIR), j - same)
-                    j = same
-                else:
-                    count, operation = put_run(runs, first_run, count, operation, int64(PAIR), j - above - int64(1))
-                    count, operation = put_run(runs, first_run, count, operation, int64(DELETE), int64(1))
+                elif (int64(choices[choice + 1]) >> (place % int64(LANES))) & int64(1) == int64(1):
+                    operation = int64(DELETE)
                     diagonal += int64(1)
-                    j = above
-            count, operation = put_run(runs, first_run, count, operation, int64(PAIR), j)
+                rows[row] = int32(operation)
+                row -= int64(2)
+            # There are at most one more runs than numbers of rows that were read.
+            count, last_operation = put_run(rows, first_row, int64(0), int64(-1), int64(PAIR), reach)
+            j = reach
+            while row < first_row + 2 * last_distance:
+                row += int64(2)
+                operation = int64(rows[row])
+                count, last_operation = put_run(rows, first_row, count, last_operation, operation, int64(1))
+                if operation == int64(INSERT):
+                    diagonal += int64(1)
+                else:
+                    j += int64(1)
+                    if operation == int64(DELETE):
+                        diagonal -= int64(1)
+                most = min(size - j - diagonal, width - j)
+                same = equal_bases(query, unknown, q_place + sign * (j + diagonal), words, t_place + sign * j,
+                                   max(most, int64(0)), back)
+                count, last_operation = put_run(rows, first_row, count, last_operation, int64(PAIR), same)
+                j += same
             sizes[int64(cuda.blockIdx.x)] = int32(count)
 
 
 @cache
 def align_kernel(keep: bool, runs: bool = False) -> Any:
-    """keep: cells of alignments that are chosen, which are followed back. runs: the longest ones are wanted."""
+    """keep: choices of alignments that are chosen, which are followed. runs: the longest ones are wanted."""
     return kept_kernel()(specialise(
         align_sides, KEEP=int(keep), RUNS=int(runs), LANES=LANES, STEPS=_STEPS, DIAGONALS=DIAGONALS, BESTS=BESTS,
         ABOUT=ABOUT, ENDS=ENDS, PLACES=PLACES, ABSENT=ABSENT, PAIR=PAIR, INSERT=INSERT, DELETE=DELETE))
@@ -502,9 +509,9 @@ class Costs(NamedTuple):
 
 def working_bytes(need: WorkSize, columns: int = 0) -> int:
     """Device memory that alignments take beside the volume: of ``need.stretches``, and of ``need.query`` bases of
-    strands; ``need.residues`` numbers of cells, rows and runs."""
+    strands; ``need.residues`` numbers of choices and rows."""
     of_row = 8 * ABOUT + 4 * (2 + 2 * ENDS) + 4 + 2 * (8 * PLACES + 4 + 8)
-    return (need.query // 2 + of_row * need.stretches + 8 * need.residues + (1 << 16)) // 16 * 17
+    return (need.query // 2 + of_row * need.stretches + 6 * need.residues + (1 << 16)) // 16 * 17
 
 
 ALIGNING = WorkKind("greedy alignment on the device", working_bytes, fills=False)
@@ -536,8 +543,7 @@ class Sides:
         """i4[n, 2, ENDS]: where the sides of all alignments end."""
         space = self.space
         nothing, nowhere = space.room("nothing", 1, np.int32), space.room("nowhere", 1, np.int64)
-        with launching:
-            align_kernel(False, runs)[2 * self.count, LANES, space.streams[0]](
-                *self.bases, self.about, nothing, *self.costs, self.anchors, self.ends, nowhere, nothing, nothing,
-                nothing, nothing)
+        align_kernel(False, runs)[2 * self.count, LANES, space.streams[0]](
+            *self.bases, self.about, nothing, *self.costs, self.anchors, self.ends, nowhere, nothing, nothing,
+            nothing)
         return space.fetch(self.ends, 0, 2 * ENDS * self.count).reshape(-1, 2, ENDS)

@@ -6,10 +6,11 @@ its words. ``paper_tables_cuda.py`` has those of G-BLASTN.
 
 from __future__ import annotations
 
+import math
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache, cached_property
 from typing import Any
 
@@ -17,12 +18,11 @@ import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import on_device
 from seqloom.core.classes import NamedTuple, dataclass
-from seqloom.core.cuda.jit import launching
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import offsets_of
 from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.resident_cuda import Volume, device_memory
+from seqloom.plugins.common.resident_cuda import PartSize, Volume, device_memory
 from seqloom.plugins.common.workspace_cuda import rounded
 from seqloom.plugins.nucleotide_blast import scan_cuda
 from seqloom.plugins.nucleotide_blast.look_up_cuda import look_up_kernel, look_up_sampled_kernel
@@ -49,8 +49,6 @@ MOST_PLACES = 1 << 30
 SLACK = 1 << 16
 """Found places and hits that there is room for beyond those to be expected."""
 _BLOCKS_PER_PROCESSOR = 8
-_OF_BUDGET = 0.9
-"""Of a device's memory that a part of a volume, its hits and the table take at most."""
 
 
 class Pieces(NamedTuple):
@@ -267,10 +265,9 @@ class RankedWords(Words):
         found = searched.kept.of("found", lambda size: cuda.device_array(size, np.int32), max(1, rooms.found))
         stride, bits = np.int64(self.stride), np.int64(self.bits)
         tile = scan_cuda.THREADS * scan_cuda.PER_THREAD
-        with launching:
-            scan_kernel(self.templates)[block_count(-(-searched.total // tile)), scan_cuda.THREADS](
-                searched.packed, searched.lows, searched.firsts, searched.tiles, np.int64(searched.total), stride, runs,
-                bits, table[0], found, np.int64(rooms.found), searched.counts)
+        scan_kernel(self.templates)[block_count(-(-searched.total // tile)), scan_cuda.THREADS](
+            searched.packed, searched.lows, searched.firsts, searched.tiles, np.int64(searched.total), stride, runs,
+            bits, table[0], found, np.int64(rooms.found), searched.counts)
         blocks = block_count(-(-rooms.found // scan_cuda.THREADS))
         targets = (searched.packed, searched.lows, searched.lengths, searched.firsts, searched.diagonals, stride, runs,
                    bits)
@@ -281,13 +278,11 @@ class RankedWords(Words):
         if self.cutoffs:
             widths, *cutoffs = searched.kept.of(("cutoffs", id(self)), lambda _: [
                 cuda.to_device(array) for array in self.cutoffs or ()])
-            with launching:
-                look_up_sampled_kernel()[blocks, scan_cuda.THREADS](
-                    *targets, *table, *queries, widths, *sizes, *cutoffs, *room_for)
+            look_up_sampled_kernel()[blocks, scan_cuda.THREADS](
+                *targets, *table, *queries, widths, *sizes, *cutoffs, *room_for)
         else:
-            with launching:
-                look_up_kernel(self.templates, self.templates == 1 and self.width < self.size)[
-                    blocks, scan_cuda.THREADS](*targets, *table, *queries, *sizes, *room_for)
+            look_up_kernel(self.templates, self.templates == 1 and self.width < self.size)[
+                blocks, scan_cuda.THREADS](*targets, *table, *queries, *sizes, *room_for)
         result: np.ndarray = searched.counts.copy_to_host()
         return result
 
@@ -349,12 +344,13 @@ class KeyLayout(NamedTuple):
 def runs_of_pieces(pieces: Pieces, words: Words, everywhere: int, most: int | None = None) -> list[tuple[int, int]]:
     """Pieces first … last − 1 of launches: as many as keys and numbers of places have bits for, of ``most`` bases."""
     waiting, runs = [(0, len(pieces.lengths))], []
+    if most is not None:
+        waiting = PartSize(most, len(pieces.lengths)).cut(offsets_of(pieces.lengths))[::-1]
     while waiting:
         first, last = waiting.pop()
         lengths = pieces.lengths[first:last]
         if last - first < 2 or (KeyLayout.of(lengths, everywhere, words.templates).fits
-                                and int(words.scan_places(lengths).sum()) <= words.most_places
-                                and (most is None or int(lengths.sum()) <= most)):
+                                and int(words.scan_places(lengths).sum()) <= words.most_places):
             runs.append((first, last))
         else:
             middle = (first + last) // 2
@@ -373,17 +369,21 @@ def bytes_of_room(words: Words, strands: Strands, pieces: int, places: int, room
             + 4 * places // scan_cuda.THREADS + words.held(rooms) + bytes_of_hits(rooms.hits))
 
 
-def bases_with_room(words: Words, strands: Strands, pieces: Pieces, budget: int) -> int:
-    """Bases of targets for which, and for whose hits, a device has room at a time."""
+def bases_with_room(words: Words, strands: Strands, pieces: Pieces, most: float) -> int:
+    """Bases of targets for which, and for whose hits, there is room at a time in so many bytes."""
     bases = int(pieces.lengths.sum())
     while bases > 1:
         places = bases // words.stride
         rooms = words.expected(places)
         if packed_size(bases).nbytes + words.passing(rooms) + bytes_of_room(
-                words, strands, len(pieces.lengths), places, rooms) <= _OF_BUDGET * budget:
+                words, strands, len(pieces.lengths), places, rooms) <= most:
             break
         bases = 7 * bases // 8
     return bases
+
+
+class Outgrown(Exception):
+    """There turned out to be more hits than the turn of a device has room for."""
 
 
 class DeviceHits:
@@ -392,6 +392,8 @@ class DeviceHits:
     Args:
         kept: of parts whose hits go to the host when they have been found, so that others have the room; ``there``
             brings them back.
+        most: bytes that may be taken, with the bases.
+        extend: what is made of such hits while they are there, in place of bringing them back.
 
     Attributes:
         device: its number.
@@ -402,6 +404,10 @@ class DeviceHits:
         words: keys, and once they are sorted the hits that they are of. places, shifts: i4, of the hits.
         count: hits that are there. total: with those that weren't kept.
         looked_up: pairs of equal words.
+        extended: what ``extend`` has made.
+
+    Raises:
+        Outgrown: more bytes are needed.
     """
 
     words: radix_cuda.DeviceWords
@@ -411,22 +417,27 @@ class DeviceHits:
     volume: Volume
 
     def __init__(self, device: int, words: Words, targets: PackedTargets, pieces: Pieces, strands: Strands,
-                 budget: int | None, kept: Kept | None = None) -> None:
+                 budget: int | None, kept: Kept | None = None, most: float = math.inf,
+                 extend: Callable[[DeviceHits], np.ndarray] | None = None) -> None:
         self.device, self.pieces, self._words, self._sorted = device, pieces, words, False
         self.layout = KeyLayout.of(pieces.lengths, len(strands.codes), words.templates)
         self._targets, self._searched, self._budget = targets, strands, budget
         self._aside: list[np.ndarray] | None = None
+        self.extended: np.ndarray | None = None
         self._held = ExitStack()
         weakref.finalize(self, self._held.close)
         try:
             self._bring_bases(kept or Kept())
             self._room = self._held.enter_context(ExitStack())
-            self._find(strands, budget)
+            self._find(strands, budget, most)
+            if extend:
+                self.extended = extend(self)
         except BaseException:
             self._held.close()
             raise
         if kept:
-            self._aside = self._fetched()
+            if self.extended is None:
+                self._aside = self._fetched()
             self._leave()
         else:
             del self._kept  # what hits don't need
@@ -440,30 +451,42 @@ class DeviceHits:
         self.strands = kept.of("strands", lambda _: self._searched.on_device())
 
     def _fetched(self) -> list[np.ndarray]:
-        """Words, their rows, places and shifts of all hits on the host."""
+        """Words, places and shifts of all hits on the host."""
         return [array[: self.count].copy_to_host() if self.count else np.empty(0, array.dtype)
-                for array in (self.words.words, self.words.rows, self.places, self.shifts)]
+                for array in (self.words.words, self.places, self.shifts)]
 
     def _leave(self) -> None:
         self._held.close()
         del self.volume, self.packed, self.lows, self.lengths, self.diagonals, self.strands
         del self.words, self.places, self.shifts, self._kept
 
+    @property
+    def _bytes_there(self) -> int:
+        """Device memory for hits that come back, beside the bases that they are in."""
+        return (BYTES_OF_COUNTERS + self._searched.codes.size * BYTES_PER_PLACE
+                + BYTES_PER_PIECE * len(self.pieces.lengths) + bytes_of_hits(rounded(self.count)))
+
+    @staticmethod
+    @contextmanager
+    def turn(parts: Sequence[DeviceHits]) -> Iterator[None]:
+        """While hits of the current device may come back, of one part after the other, if they were set aside."""
+        sizes = [part._bytes_there + part._targets.nbytes for part in parts if part._aside is not None]
+        with device_memory().turn(max(sizes), parts[0]._budget) if sizes else nullcontext():
+            yield
+
     @contextmanager
     def there(self, kept: Kept) -> Iterator[None]:
         """While hits are on the current device, which is theirs, and what they are in: those set aside come back.
 
-        kept: of the device, for all of its parts.
+        It is to be the ``turn`` of these. kept: of the device, for all of its parts.
         """
         if self._aside is None:
             yield
             return
-        size = (BYTES_OF_COUNTERS + self._searched.codes.size * BYTES_PER_PLACE
-                + BYTES_PER_PIECE * len(self.pieces.lengths) + bytes_of_hits(self.count))
-        with device_memory().turn(), device_memory().working_space(size, self._budget, "word hits on the device"):
+        with device_memory().working_space(self._bytes_there, self._budget, "word hits on the device"):
             self._bring_bases(kept)
-            words, _, places, shifts = self._aside
-            self._make_room(self.count)
+            words, places, shifts = self._aside
+            self._make_room(rounded(self.count))
             for array, hits in ((self.words.words, words), (self.places, places), (self.shifts, shifts)):
                 array[: self.count].copy_to_device(hits)
             self._sorted = False
@@ -473,16 +496,18 @@ class DeviceHits:
                 self._leave()
                 self._sorted = False
 
-    def _find(self, strands: Strands, budget: int | None) -> None:
+    def _find(self, strands: Strands, budget: int | None, most: float) -> None:
         places = self._words.scan_places(self.pieces.lengths)
         firsts = offsets_of(places)
         total = int(firsts[-1])
         rooms = self._words.expected(total)
         while True:
+            size, passing = bytes_of_room(self._words, strands, len(places), total, rooms), self._words.passing(rooms)
+            if self._targets.nbytes + size + passing > most:
+                raise Outgrown
             self._room.close()
-            self._room.enter_context(device_memory().working_space(
-                bytes_of_room(self._words, strands, len(places), total, rooms), budget, "word hits on the device"))
-            with device_memory().working_space(self._words.passing(rooms), budget, "pairs of words on the device"):
+            self._room.enter_context(device_memory().working_space(size, budget, "word hits on the device"))
+            with device_memory().working_space(passing, budget, "pairs of words on the device"):
                 counts = self._launched(firsts, total, rooms)
             grown = rooms.grown(self._words.needed(counts))
             if grown == rooms:
@@ -516,9 +541,8 @@ class DeviceHits:
     def sorted_keys(self) -> tuple[Any, Any]:
         """u8 and i4 on the device: keys by diagonal and place, and the hits that they are of."""
         if self.count and not self._sorted:
-            with launching:
-                radix_cuda.number_rows[radix_cuda.grid(self.count)](0, self.count, 0, self.words.rows)
-                self.words.sort(self.count, self.layout.bits + int(self.layout.diagonals[-1]).bit_length())
+            radix_cuda.number_rows[radix_cuda.grid(self.count)](0, self.count, 0, self.words.rows)
+            self.words.sort(self.count, self.layout.bits + int(self.layout.diagonals[-1]).bit_length())
             self._sorted = True
         return self.words.words, self.words.rows
 
@@ -529,9 +553,10 @@ class DeviceHits:
         begins: of the strands.
         """
         with on_device(self.device):
-            keys, of_keys, places, shifts = self._aside or self._fetched()
-        if self._sorted:
-            places, shifts = places[of_keys], shifts[of_keys]
+            keys, places, shifts = self._aside or self._fetched()
+            if self._sorted:
+                of_keys = self.words.rows[: self.count].copy_to_host()
+                places, shifts = places[of_keys], shifts[of_keys]
         places = places.astype(np.int64)
         in_piece = (keys & np.uint64((1 << self.layout.bits) - 1)).astype(np.int64)
         diagonal = (keys >> np.uint64(self.layout.bits)).astype(np.int64)

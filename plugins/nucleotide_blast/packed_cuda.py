@@ -1,6 +1,7 @@
 """Targets on CUDA devices, two bits a base: sent there while the volume before is searched.
 
-Where a device has no room for a volume, word hits are found part by part, and what aligns them is the host's.
+Where a device has no room for a volume, word hits are found part by part, and alignments have the bases that they can
+reach (``reached_cuda.py``).
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ from seqloom.plugins.nucleotide_blast.packed_cpu import BITS, SPARE, packed_base
 
 _WHOLE, _PART = 1, 0.25
 """Volumes of which so many find room are there whole; of others, so much of a device's memory is for bases at least."""
+SCANNED, REACHED = 0.8, 0.2
+"""Of it what a part takes in which words are looked for, with all that this needs, and beside it what alignments take,
+with the bases that they can reach."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,11 @@ class PackedTargets:
     @property
     def lengths(self) -> np.ndarray:
         return np.array([len(self.bits)], np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """On a device."""
+        return VolumeSize.of(len(self.bits), 1).nbytes
 
     @contextmanager
     def on_device(self, budget: int | None) -> Iterator[Volume]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.classes import dataclass
-from seqloom.core.cuda.jit import launching
 from seqloom.core.index import Index
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.workspace_cuda import rounded
@@ -128,19 +127,16 @@ class TableWords(Words):
         table, *more = (cuda.to_device(in_words(array)) for array in (scanned, *looked_up))
         begins, blocks, fours = map(cuda.to_device, (*self.places, self.fours))
         stride, width, size, total = map(np.int64, (self.stride, self.width, self.size, searched.total))
-        with launching:
-            scan_table_kernel(chained)[block_count(-(-searched.total // threads)), threads](
-                searched.packed, searched.lows, searched.firsts, searched.tiles, total, stride, width, table, *of_pairs,
-                *of_found, searched.counts)
-        with launching:
-            look_up_kernel(chained)[block_count(-(-rooms.found // threads)), threads](
-                *of_found, *more, *of_pairs, searched.counts)
-        with launching:
-            extend_pairs_kernel(not chained)[block_count(-(-rooms.pairs // threads)), threads](
-                searched.packed, searched.lows, searched.lengths, searched.firsts, searched.diagonals, stride, begins,
-                blocks, np.int64(BLOCK), there.compared, fours, there.indexed, there.opens, width, size, *of_pairs,
-                np.int64(searched.bits), searched.keys, searched.places, searched.shifts, np.int64(rooms.hits),
-                searched.counts)
+        scan_table_kernel(chained)[block_count(-(-searched.total // threads)), threads](
+            searched.packed, searched.lows, searched.firsts, searched.tiles, total, stride, width, table, *of_pairs,
+            *of_found, searched.counts)
+        look_up_kernel(chained)[block_count(-(-rooms.found // threads)), threads](
+            *of_found, *more, *of_pairs, searched.counts)
+        extend_pairs_kernel(not chained)[block_count(-(-rooms.pairs // threads)), threads](
+            searched.packed, searched.lows, searched.lengths, searched.firsts, searched.diagonals, stride, begins,
+            blocks, np.int64(BLOCK), there.compared, fours, there.indexed, there.opens, width, size, *of_pairs,
+            np.int64(searched.bits), searched.keys, searched.places, searched.shifts, np.int64(rooms.hits),
+            searched.counts)
         result: np.ndarray = searched.counts.copy_to_host()
         return result
 

@@ -6,8 +6,9 @@ no device has room for, since the queries are full of repeats, are found by the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import ClassVar
@@ -33,6 +34,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     Cutoffs,
     DeviceHits,
     Kept,
+    Outgrown,
     Pieces,
     RankedWords,
     SeedsOnDevices,
@@ -45,6 +47,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, compared_strands
 from seqloom.plugins.nucleotide_blast.packed_cuda import (
+    SCANNED,
     PackedTargets,
     bases_in_parts,
     packed_size,
@@ -73,14 +76,18 @@ from seqloom.plugins.nucleotide_blast.ungapped_cpu import (
     scores_of_groups,
     strand_limits,
 )
+from seqloom.plugins.nucleotide_blast.ungapped_cuda import segments_of
 
 WINDOW = 32
 """Bases that words are taken from."""
 _PLACE, _PAIR, _KIND = 0.03, 1.0, 0.5
 """About how many nanoseconds a device takes for a place, and for a pair of equal words, and the host for each possible
 word: a table of words of 13 bases took one core of an AMD EPYC 39 ms where one of 12 took 19 (900,000 words)."""
-BYTES_OF_HIT_HERE = 8 + 4 + 4 + 4
+BYTES_OF_HIT_HERE = 8 + 4 + 4
 """Of one that is set aside."""
+_ALONE = 0.9
+"""Of a device's memory that a part of a volume, its hits and the table take in place of ``SCANNED`` where parts would
+have less than half as many bases otherwise."""
 BYTES_PER_SEED_HERE = 30
 """Of a hit on the host, where it is extended on the device: segments, which few grow to."""
 
@@ -127,28 +134,34 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
         looked_for = [index.kept(("words on devices", own.width), partial(words, own, strands))
                       for own in of_widths]
     work, budget, aside = shares(pieces, device_count()), context.device_memory, bases_in_parts(context)
+    chunks = np.stack([targets.ordinals[pieces.targets], pieces.chunks], axis=1).astype(np.int64)
+
+    def done(hits: DeviceHits) -> DeviceHits:
+        context.cancellation.check()
+        context.advance(int(hits.pieces.lengths.sum()), len(looked_for) * targets.total_residues)
+        return hits
 
     def search(task: tuple[int, tuple[int, int]]) -> list[tuple[int, DeviceHits]]:
         device, (begin, end) = task
-        parts, own = [], pieces.part(begin, end)
-        kept = Kept() if aside else None
-        with device_memory().turn() if aside else nullcontext():
-            for wanted in looked_for:
-                most = bases_with_room(wanted, strands, own, budget) if aside and budget is not None else None
-                for first, last in runs_of_pieces(own, wanted, len(strands.codes), most):
-                    context.cancellation.check()
-                    searched, piece = packed_bases, own.part(first, last)
-                    if aside:
-                        searched, piece = part_of(packed_bases, piece)
-                    parts.append((begin + first, DeviceHits(device, wanted, searched, piece, strands, budget, kept)))
-                    context.advance(int(piece.lengths.sum()), len(looked_for) * targets.total_residues)
+        parts, own = list[tuple[int, DeviceHits]](), pieces.part(begin, end)
+
+        def extend(first: int, kept: Kept, hits: DeviceHits) -> np.ndarray:
+            return segments_of(context, hits, length, chunks, begin + first, kept)
+
+        for wanted in looked_for:
+            if aside and budget is not None:
+                found = _set_aside(device, wanted, packed_bases, own, strands, budget, done,
+                                   extend if wanted.saved_only else None)
+            else:
+                found = [(first, done(DeviceHits(device, wanted, packed_bases, own.part(first, last), strands, budget)))
+                         for first, last in runs_of_pieces(own, wanted, len(strands.codes))]
+            parts += [(begin + first, hits) for first, hits in found]
         return parts
 
     with short_switch_interval():
         found = on_devices(search, list(enumerate(work)), range(len(work))) if work else []
     parts = [part for some in found for part in some]
     context.count("table_hits", sum(part.looked_up for _, part in parts))
-    chunks = np.stack([targets.ordinals[pieces.targets], pieces.chunks], axis=1).astype(np.int64)
 
     def all_hits() -> Scanned:
         again = seeds_on_devices(context, kind, length, words, follow).unmade
@@ -157,6 +170,41 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
 
     make = SeedsOnDevices(parts, strands, chunks, length, queries.ordinals, follow, all_hits if sampled else None)
     return Seeds.later(sum(part.total for _, part in parts), make, (CHUNK_COLUMN, SHIFT_COLUMN))
+
+
+def _set_aside(device: int, words: Words, bases: PackedTargets, pieces: Pieces, strands: Strands, budget: int,
+               done: Callable[[DeviceHits], DeviceHits], extend: Callable[[int, Kept, DeviceHits], np.ndarray] | None
+               ) -> list[tuple[int, DeviceHits]]:
+    """Hits of words, found part by part of a volume in a turn of the current device; with the first piece of each.
+
+    Where there turn out to be more than there is room for, they are looked for while nobody else has the device.
+
+    Args:
+        done: is given the hits of each part.
+        extend: what extends hits of a part at once, so that bases and hits needn't come back for it; it is told the
+            first piece, and what is kept for all parts.
+    """
+    room = SCANNED * budget
+    most = bases_with_room(words, strands, pieces, room)
+    alone = bases_with_room(words, strands, pieces, _ALONE * budget)
+    total, longest = int(pieces.lengths.sum()), int(pieces.lengths.max(initial=0))
+    if most < max(alone // 2, longest):
+        most, room = alone, math.inf
+    # About as many in all parts, so that each takes the place of the one before.
+    most = min(most, total // max(1, -(-total // most)) + longest)
+    runs, found = runs_of_pieces(pieces, words, len(strands.codes), most), list[tuple[int, DeviceHits]]()
+
+    def find(kept: Kept) -> None:
+        for first, last in runs[len(found) :]:
+            own, piece = part_of(bases, pieces.part(first, last))
+            grow = partial(extend, first, kept) if extend else None
+            found.append((first, done(DeviceHits(device, words, own, piece, strands, budget, kept, room, grow))))
+
+    while len(found) < len(runs):
+        with device_memory().turn(room, budget, fills=True, most=room), suppress(Outgrown):
+            find(Kept())
+        room = math.inf
+    return found
 
 
 def part_of(bases: PackedTargets, pieces: Pieces) -> tuple[PackedTargets, Pieces]:

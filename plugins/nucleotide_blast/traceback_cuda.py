@@ -1,13 +1,15 @@
 """``nucleotide-greedy-traceback`` on CUDA devices: all alignments of a unit are traced there, a warp for each side.
 
 Which of them count depends on those before, but not where one ends. So a device finds the ends of all; the host tells
-which stay, and of these alone the device keeps cells and makes scripts. Alignments by ambiguities of targets, and those
-that a device has no room for, are the host's.
+which stay, and of these alone the device keeps choices and makes scripts. Alignments by ambiguities of targets, and
+those that a device has no room for, are the host's. Where volumes come part by part devices have copies of the bases
+that alignments can reach.
 """
 
 from __future__ import annotations
 
-from functools import cache, partial
+from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +18,6 @@ from numba import cuda as _cuda
 from numba import int32, int64
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
-from seqloom.core.cuda.jit import launching
 from seqloom.core.engine.threads import run_tasks, short_switch_interval
 from seqloom.core.errors import BudgetError
 from seqloom.core.kernels.jit import kernel
@@ -34,14 +35,13 @@ from seqloom.plugins.common.culling_cpu import (
 )
 from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
 from seqloom.plugins.common.grouping import group_parts
-from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, Volume, device_memory, devices_for, on_devices
+from seqloom.plugins.common.resident_cuda import VOLUME_RESIDUES, Volume, devices_for, on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
 from seqloom.plugins.common.workspace_cuda import WorkSize, Workspace
 from seqloom.plugins.nucleotide_blast.gapped_reference import refuse_affine
 from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, write_ends
 from seqloom.plugins.nucleotide_blast.greedy_cuda import (
-    ALIGNING,
-    CELLS,
+    CHOICES,
     ENDS,
     FARTHEST,
     LANES,
@@ -58,8 +58,8 @@ from seqloom.plugins.nucleotide_blast.packed_cpu import (
     runs_of_codes,
     stretches,
 )
-from seqloom.plugins.nucleotide_blast.packed_cuda import bases_in_parts, packed_targets
 from seqloom.plugins.nucleotide_blast.pieces import hard_runs
+from seqloom.plugins.nucleotide_blast.reached_cuda import parts_with_room, reached_bases
 from seqloom.plugins.nucleotide_blast.scripts_cpu import clean_gaps
 from seqloom.plugins.nucleotide_blast.traceback_cpu import (
     BEGIN,
@@ -76,28 +76,29 @@ from seqloom.plugins.nucleotide_blast.traceback_cpu import (
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 THREADS = 4 if SIMULATED else 128
-ROOM = 1 << (12 if SIMULATED else 25)
-"""Numbers of cells, rows and runs that are on a device at a time, at most."""
+ROOM = 1 << (12 if SIMULATED else 23)
+"""Numbers of choices and rows that are on a device at a time, at most."""
 WORTH_A_PART = 1 << 12
 """Alignments for which it pays to wake a thread that tells which stay."""
-BYTES_FOR_A_NUMBER = 256
+BYTES_FOR_A_NUMBER = 100
 """Of the memory that may be used: one of ``ROOM`` for so many."""
 NEAR = 16
 """Bases beside an alignment that are looked at to choose where it is traced from."""
 
 
-def move_runs(runs, places, sizes, firsts, sides, out):
-    """Kernel: the runs of all sides, one behind the other.
+def move_runs(rows, places, sizes, firsts, sides, out):
+    """Kernel: the runs of all sides, from the end to the anchor, one behind the other.
 
     Args:
-        places: as of ``align_sides``. sizes: i4[sides]. firsts: i8[sides], where those of each go to in ``out``.
+        rows, places: as of ``align_sides``. sizes: i4[sides]. firsts: i8[sides], where those of each go to in ``out``.
     """
     side = cuda.grid(1)
     if side < sides:
-        begin = int64(places[int64(side) * int64(PLACES) + 2])
+        size = int64(sizes[side])
+        last = int64(places[int64(side) * int64(PLACES) + 1]) + size - int64(1)
         to = int64(firsts[side])
-        for run in range(int64(sizes[side])):
-            out[to + run] = int32(runs[begin + run])
+        for run in range(size):
+            out[to + run] = int32(rows[last - run])
 
 
 @cache
@@ -112,7 +113,7 @@ def _note_ends(numbers, group_of, ends, anchors, reward, penalty, room, rows, si
     Args:
         numbers, group_of: i8[k], of the rows that are written, and of their groups.
         ends, anchors: i4[k, 2, ENDS], i4[k, 2].
-        room: numbers that there is room for, of cells, rows and runs of one (see ``_TracedSides.scripts``).
+        room: numbers that there is room for, of choices and rows of one (see ``_TracedSides.scripts``).
         sizes: i8[n], filled with the bases of each, or −1 where the device has no room.
     """
     for at in range(len(numbers)):
@@ -122,7 +123,7 @@ def _note_ends(numbers, group_of, ends, anchors, reward, penalty, room, rows, si
         row[ANCHOR_QUERY], row[ANCHOR_TARGET], row[GROUP_OF] = q, t, group_of[at]
         differences = np.int64(left[DIFFERENCES]) + right[DIFFERENCES]
         fits = (min(left[DIFFERENCES], right[DIFFERENCES]) >= 0
-                and np.int64(left[CELLS]) + right[CELLS] + 4 * differences + 10 <= room)
+                and np.int64(left[CHOICES]) + right[CHOICES] + 2 * differences + 2 <= room)
         bases = row[QUERY_END] - row[QUERY_START] + row[TARGET_END] - row[TARGET_START]
         sizes[numbers[at]] = bases if fits else -1
 
@@ -208,7 +209,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
 
     def aligned(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
         refuse_affine(context.scoring)
-        if not bases_in_parts(context) and Costs.of(context.scoring).fit(int(wanted.groups[:, X_DROP].max())):
+        if Costs.of(context.scoring).fit(int(wanted.groups[:, X_DROP].max())):
             try:
                 with short_switch_interval():
                     return self._by_devices(context, wanted)
@@ -220,34 +221,44 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
         about = _about(context, wanted)
         of_host = (about[:, 1] + about[:, 3] >= FARTHEST) | (about[:, 9] - NEAR < about[:, 11]) | (
             about[:, 10] + NEAR > about[:, 12])
-        devices = devices_for(context)
+        reach = self.within_reach(context, around_of_rows(wanted.groups, wanted.bounds, wanted.hsps))
+        devices, budget = devices_for(context), context.device_memory
+        room = ROOM if budget is None else min(ROOM, budget // BYTES_FOR_A_NUMBER)
+
+        def need(rows: int) -> WorkSize:
+            return WorkSize(rows, room, 0, 1, len(wanted.strands)).rounded()
+
+        def on_one(share: tuple[int, int]) -> list[tuple[np.ndarray, ...]]:
+            return [self._part(context, wanted, about, of_host, reach, need, room, part)
+                    for part in parts_with_room(context, wanted.bounds, *reach, need, share)]
+
         shares = group_parts(wanted.bounds, len(devices))
-        found = on_devices(partial(self._on_one, context, wanted, about, of_host), shares, devices)
+        found = [part for parts in on_devices(on_one, shares, devices) for part in parts]
         return self._finished(context, wanted, *(np.concatenate(column) for column in zip(*found, strict=True)))
 
-    def _on_one(self, context: Context, wanted: Wanted, about: np.ndarray, of_host: np.ndarray,
-                share: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Groups of a share, traced on the current device.
+    def _part(self, context: Context, wanted: Wanted, about: np.ndarray, of_host: np.ndarray,
+              reach: tuple[np.ndarray, np.ndarray], need: Callable[[int], WorkSize], room: int, part: tuple[int, int]
+              ) -> tuple[np.ndarray, ...]:
+        """Groups first … last − 1, traced on the current device.
 
         Args:
             about: i8[n, ABOUT]. of_host: bool[n], alignments that are the host's.
+            reach, need: as of ``parts_with_room``. room: as of ``_TracedSides``. part: first and last.
 
         Returns:
             The alignments that stay: i8[k, 8]; bool[k], whether scripts are tidied; i8[2k], i4, how many runs each of
             their sides has, and these.
         """
-        first, last = share
+        first, last = part
         rows_of = slice(wanted.bounds[first], wanted.bounds[last])
         own = wanted._replace(groups=wanted.groups[first:last], hsps=wanted.hsps[rows_of],
                               bounds=wanted.bounds[first : last + 1] - rows_of.start)
-        of_host, count, budget = of_host[rows_of].copy(), len(own.hsps), context.device_memory
+        of_host, count = of_host[rows_of].copy(), len(own.hsps)
         rows, sizes = np.empty((count, 8), np.int64), np.empty(count, np.int64)
-        room = ROOM if budget is None else min(ROOM, budget // BYTES_FOR_A_NUMBER)
-        need = WorkSize(count, room, 0, 1, len(own.strands)).rounded()
-        with (packed_targets(context).on_device(budget) as volume,
-              device_memory().workspace(ALIGNING, need, budget, context.count) as space):
+        first_base, last_base = (places[rows_of] for places in reach)
+        with reached_bases(context, first_base, last_base, about[rows_of], need(count)) as (space, volume, placed):
             numbers = np.flatnonzero(~of_host)
-            there = _TracedSides(context, space, volume, own, numbers, about[rows_of][numbers], room)
+            there = _TracedSides(context, space, volume, own, numbers, placed[numbers], room)
             there.note_ends(rows, sizes)
             of_host[sizes < 0] = True
             by_host = self._by_host(context, own, of_host)
@@ -297,7 +308,7 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
 
     def _finished(self, context: Context, wanted: Wanted, rows: np.ndarray, tidied: np.ndarray, sizes: np.ndarray,
                   sides: np.ndarray) -> tuple[np.ndarray, np.ndarray, Ragged]:
-        """Final alignments of traced ones: see ``_on_one``."""
+        """Final alignments of traced ones: see ``_part``."""
         bounds = np.searchsorted(rows[:, GROUP_OF], np.arange(len(wanted.groups) + 1))
         around, firsts = around_of_rows(wanted.groups, bounds, rows), offsets_of(sizes)
         low, high = self.within_reach(context, around)
@@ -326,7 +337,7 @@ class _TracedSides(Sides):
 
     Args:
         wanted, numbers: what is traced, and which of its alignments are.
-        room: for so many numbers of cells, rows and runs.
+        room: for so many numbers of choices and rows.
     """
 
     def __init__(self, context: Context, space: Workspace, volume: Volume, wanted: Wanted, numbers: np.ndarray,
@@ -350,8 +361,8 @@ class _TracedSides(Sides):
         """i8[2k], i4: how many runs the sides of some alignments have, and these. kept: their rising numbers."""
         kept = np.searchsorted(self._numbers, kept)
         of_side = self._found[kept].reshape(-1, ENDS).astype(np.int64)
-        numbers = np.stack([of_side[:, CELLS], of_side[:, DIFFERENCES] + 2, 2 * of_side[:, DIFFERENCES] + 1], axis=1)
-        taken = offsets_of((numbers[::2] + numbers[1::2]) @ np.array([1, 2, 1]))
+        numbers = np.stack([of_side[:, CHOICES], 2 * of_side[:, DIFFERENCES] + 1], axis=1)
+        taken = offsets_of((numbers[::2] + numbers[1::2]).sum(axis=1))
         cuts = [0]
         while cuts[-1] < len(kept):
             cuts.append(int(np.searchsorted(taken, taken[cuts[-1]] + self._room, "right")) - 1)
@@ -365,19 +376,17 @@ class _TracedSides(Sides):
         np.cumsum(numbers, axis=0, out=offsets[1:])
         places = space.send("places", offsets[:-1].reshape(-1))
         chosen = space.send("chosen", kept.astype(np.int32))
-        cells, rows, runs = (space.room(name, int(size), np.int32) for name, size in zip(
-            ("cells", "rows", "runs"), offsets[-1] * [1, 2, 1], strict=True))
+        choices, rows = (space.room(name, int(size), np.int32) for name, size in zip(
+            ("choices", "rows"), offsets[-1], strict=True))
         sizes = space.room("sizes", sides, np.int32)
-        with launching:
-            align_kernel(True)[sides, LANES, space.streams[0]](
-                *self.bases, self.about, chosen, *self.costs, self.anchors, self.ends, places, cells, rows,
-                runs, sizes)
+        align_kernel(True)[sides, LANES, space.streams[0]](
+            *self.bases, self.about, chosen, *self.costs, self.anchors, self.ends, places, choices, rows,
+            sizes)
         on_host = space.fetch(sizes, 0, sides)
         firsts = offsets_of(on_host)
-        out = space.room("cells", int(firsts[-1]), np.int32)  # nobody wants those any more
-        with launching:
-            move_kernel()[-(-sides // THREADS), THREADS, space.streams[0]](
-                runs, places, sizes, space.send("firsts", firsts[:-1]), np.int64(sides), out)
+        out = space.room("choices", int(firsts[-1]), np.int32)  # nobody wants those any more
+        move_kernel()[-(-sides // THREADS), THREADS, space.streams[0]](
+            rows, places, sizes, space.send("firsts", firsts[:-1]), np.int64(sides), out)
         return on_host, space.fetch(out, 0, int(firsts[-1]))
 
 

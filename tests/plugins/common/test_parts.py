@@ -92,6 +92,12 @@ def test_stages_have_the_memory_of_their_turns() -> None:
         assert given == 0.9 * 900
     with memory.turn(10, 900), memory.turn(700, 900, fills=True), memory.turn(20, 900, fills=False) as given:
         assert given == 20
+    with memory.turn(300, 900, fills=True, most=500) as given:
+        assert given == 500
+    with memory.turn(300, 900, fills=True, most=200) as given:
+        assert given == 300
+    with memory.turn(20, 900, fills=False, most=30) as given:
+        assert given == 30
     assert memory._granted == 0
 
 

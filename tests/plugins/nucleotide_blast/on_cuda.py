@@ -5,15 +5,20 @@ simulates. ``--residues N`` goes on with random cases until the targets had so m
 """
 
 import argparse
+import math
 import random
+from collections import Counter
+from itertools import count
 from typing import Any
 from unittest import mock
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.cuda.jit import simulating
+from seqloom.core.engine.memory import MemorySink
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import Intervals, SequenceBatch
-from seqloom.plugins.common import radix_cuda
+from seqloom.plugins.common import radix_cuda, resident_cuda
 from seqloom.plugins.common.resident_cuda import devices_for
 from seqloom.plugins.nucleotide_blast import (
     gapped_cuda,
@@ -22,10 +27,12 @@ from seqloom.plugins.nucleotide_blast import (
     packed_cuda,
     paper_kernels_cuda,
     paper_tables_cuda,
+    reached_cuda,
     scan_cuda,
     seed_cuda,
     traceback_cuda,
 )
+from seqloom.plugins.nucleotide_blast.hits_cuda import DeviceHits, Strands
 from seqloom.testing import assert_same_hits, run_pipeline
 
 from .sequences import ambiguous, batch, homologues, random_bases, relative, reverse_complement
@@ -227,8 +234,8 @@ def check_memory() -> None:
 
 
 def check_parts() -> None:
-    """Volumes that devices have no room for: word hits are found part by part and extended later, others are aligned by
-    the host; several widths of words, two devices, and seeds that are looked at."""
+    """Volumes that devices have no room for: word hits are found part by part and extended later; several widths of
+    words, two devices, and seeds that are looked at."""
     usual, found = seed_cuda.bases_with_room, list[int]()
     modules, step = chunked_modules(), 120 if SIMULATED else 5000
     before = [module.CHUNK for module in modules], seed_cuda.device_count, seed_cuda.on_devices, packed_cuda._WHOLE
@@ -241,7 +248,7 @@ def check_parts() -> None:
     try:
         for module in modules:
             module.CHUNK = step
-        for seed, pipeline in enumerate(("megablast",) if SIMULATED else PIPELINES):
+        for seed, pipeline in enumerate(("megablast", "dc-megablast") if SIMULATED else PIPELINES):
             queries, targets = cases(20 + seed)
             options = {"evalue": 10.0, "dust": "no"}
             compare(pipeline, queries, targets, options, fast="cuda", device_memory=1 << 34)
@@ -258,6 +265,107 @@ def check_parts() -> None:
             module.CHUNK = chunk
         seed_cuda.bases_with_room = usual
         seed_cuda.device_count, seed_cuda.on_devices, packed_cuda._WHOLE = before[1:]
+
+
+def check_reached() -> None:
+    """Alignments of volumes that devices have no room for: devices make them, with the bases around hits alone, of all
+    groups at a time or of one, or the host if these would be too many; both strands, ambiguities, soft and hard masks,
+    and stretches that overlap."""
+    share, most, whole = reached_cuda.REACHED, reached_cuda.MOST_PARTS, packed_cuda._WHOLE
+    copied, aligned = list[tuple[int, int]](), list[int]()
+    align, copy = greedy_cuda.Sides.align, reached_cuda.Reached.copy
+
+    def told_align(there: greedy_cuda.Sides, runs: bool) -> np.ndarray:
+        aligned.append(there.count)
+        return align(there, runs)
+
+    def told_copy(there: reached_cuda.Reached, targets: packed_cuda.PackedTargets) -> packed_cuda.PackedTargets:
+        made = copy(there, targets)
+        copied.append((len(there.spans), len(targets.bits) - len(made.bits)))
+        return made
+
+    try:
+        packed_cuda._WHOLE = 1 << 40
+        greedy_cuda.Sides.align, reached_cuda.Reached.copy = told_align, told_copy  # type: ignore[method-assign]
+        for seed in range(4 if SIMULATED else 100):
+            of_one = seed % 2 == 0
+            reached_cuda.REACHED = 0.0 if of_one else share
+            reached_cuda.MOST_PARTS = 2 if seed % 8 == 2 else 1000
+            source = random.Random(seed)
+            text, other = random_bases(source, 60 if SIMULATED else 300), random_bases(source, 35)
+            far = 400 if SIMULATED else source.randint(0, 3000)
+            targets = batch(
+                random_bases(source, far) + relative(source, text, 0.04) + random_bases(source, source.randint(0, 40))
+                + reverse_complement(text)[5:] + random_bases(source, far) + text[9:30] + "N" + text[31:] + other,
+                "ACG", reverse_complement(relative(source, text, 0.05)) + random_bases(source, far), text[5:] + other)
+            rows = [(number, first, first + source.randint(1, 12)) for number in (0, 2)
+                    for first in range(source.randint(0, 9), far, 50)]
+            options: dict[str, Any] = {"word_size": 11, "evalue": 1000, "dust": "no"}
+            if seed % 3 == 2:
+                hard = seed % 2 == 0
+                masks = (Intervals.of(rows), Intervals.empty())
+                targets = targets.masked(*(masks[::-1] if hard else masks))
+                options[f"db_{'hard' if hard else 'soft'}_mask"] = "drawn"
+            before = len(aligned), len(copied)
+            counts = compare("megablast", batch(text, ambiguous(source, text[9:50], 0.03) + other), targets, options,
+                             fast="cuda", device_memory=1 << 34)
+            assert counts["extend.greedy-traceback"] > 3, counts
+            calls, parts = len(aligned) - before[0], copied[before[1] :]
+            if reached_cuda.MOST_PARTS == 2:
+                assert not calls and not parts, parts
+                continue
+            # Both stages three times; of one group at a time there are more.
+            assert len(parts) >= calls >= 6 and sum(aligned[before[0] :]) > 10, parts
+            assert not of_one or len(parts) > 12, parts
+            assert not SIMULATED or all(saved > 0 for _, saved in parts), parts
+    finally:
+        reached_cuda.REACHED, reached_cuda.MOST_PARTS, packed_cuda._WHOLE = share, most, whole
+        greedy_cuda.Sides.align, reached_cuda.Reached.copy = align, copy
+    assert any(spans > 1 for spans, _ in copied), copied
+
+
+def check_turns() -> None:
+    """Whole searches in parts with several units side by side, whose stages share as much memory as one needs or a
+    little more; and more hits than were to be expected, which are looked for again by whoever has the device alone."""
+    whole, chunk, modules, alone = packed_cuda._WHOLE, seed_cuda.CHUNK, chunked_modules(), list[bool]()
+    turn, find, made, finds = resident_cuda.DeviceMemory.turn, DeviceHits._find, radix_cuda.DeviceWords, count()
+
+    def told(memory: resident_cuda.DeviceMemory, size: float = math.inf, *more: Any, **others: Any) -> Any:
+        alone.append(size == math.inf)
+        return turn(memory, size, *more, **others)
+
+    def find_less(hits: DeviceHits, strands: Strands, budget: int | None, most: float) -> None:
+        find(hits, strands, budget, 1 if most < math.inf and next(finds) % 3 == 2 else most)
+
+    def made_between(capacity: int) -> Any:
+        with simulating:  # the simulator replaces what makes arrays while a kernel of the same module runs
+            return made(capacity)
+
+    try:
+        packed_cuda._WHOLE, radix_cuda.DeviceWords = 1 << 40, made_between  # type: ignore[misc,assignment]
+        resident_cuda.DeviceMemory.turn, DeviceHits._find = told, find_less  # type: ignore[method-assign]
+        for module in modules:
+            module.CHUNK = 120 if SIMULATED else 5000
+        queries, targets = cases(31)
+        targets = SequenceBatch.of(NUCLEOTIDE, [targets.text(n) for n in range(len(targets))] * 3)
+        options = {"evalue": 10.0, "dust": "no"}
+        wanted = run_pipeline("megablast", queries, targets, options, backend="cpu")
+        assert len(wanted)
+        for budget in (1_300_000 if SIMULATED else 3_000_000, 6_000_000, 1 << 30):
+            sink, counters = MemorySink(), Counter[str]()
+            rows = run_pipeline("megablast", queries, targets, options, backend="cuda", device_memory=budget,
+                                 threads=4, volume_residues=150 if SIMULATED else 3000, sink=sink)
+            assert_same_hits(wanted, rows, f"with {budget} bytes")
+            for slots in sink.stats:
+                for slot in slots.values():
+                    counters.update(slot.counters)
+            assert counters["extended"] and not counters["units without room on a device"], counters
+    finally:
+        packed_cuda._WHOLE, radix_cuda.DeviceWords = whole, made  # type: ignore[misc]
+        resident_cuda.DeviceMemory.turn, DeviceHits._find = turn, find  # type: ignore[method-assign]
+        for module in modules:
+            module.CHUNK = chunk
+    assert any(alone) and not all(alone)
 
 
 def check_pipeline() -> None:
@@ -295,7 +403,8 @@ def check_random(residues: int, seed: int = 0) -> None:
 CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": check_ambiguities,
           "sampled": check_sampled, "tables": check_tables, "tracebacks": check_tracebacks,
           "discontiguous": check_discontiguous, "chunks": check_chunks, "database_masks": check_database_masks,
-          "memory": check_memory, "parts": check_parts, "pipeline": check_pipeline}
+          "memory": check_memory, "parts": check_parts, "reached": check_reached, "turns": check_turns,
+          "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

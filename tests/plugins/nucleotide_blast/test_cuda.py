@@ -5,7 +5,7 @@ import pytest
 from tests.simulator import simulated
 
 CHECKS = ("megablast", "blastn", "ambiguities", "sampled", "tables", "tracebacks", "discontiguous", "chunks",
-          "database_masks", "memory", "parts", "pipeline")
+          "database_masks", "memory", "parts", "reached", "turns", "pipeline")
 
 
 @pytest.mark.long

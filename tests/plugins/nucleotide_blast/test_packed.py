@@ -17,7 +17,7 @@ from seqloom.plugins.nucleotide_blast.discontiguous_reference import Discontiguo
 from seqloom.plugins.nucleotide_blast.gapped_cpu import set_out
 from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideBasesCpu, NucleotideWordsCpu
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, NucleotideBases
-from seqloom.plugins.nucleotide_blast.packed_cpu import parts_by_target, real_residues, stretches
+from seqloom.plugins.nucleotide_blast.packed_cpu import packed_bits, parts_by_target, real_residues, stretches
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions
 from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu
 from seqloom.storage.sequences import stored_batch, writing
@@ -34,6 +34,20 @@ def sequences(seed: int, lengths: list[int]) -> SequenceBatch:
         for place in generator.integers(0, max(1, len(part)), len(part) // 50):
             part[place : place + generator.integers(1, 20)] = generator.integers(4, 16)
     return SequenceBatch.of(NUCLEOTIDE, parts)
+
+
+@given(st.integers(0, 1000), st.integers(1, 3000), st.data())
+def test_bases_in_reach_are_copied_one_behind_the_other(seed: int, length: int, data: st.DataObject) -> None:
+    reached_cuda = pytest.importorskip("seqloom.plugins.nucleotide_blast.reached_cuda", exc_type=ImportError)
+    codes = np.random.default_rng(seed).integers(0, 4, length).astype(np.uint8)
+    first = np.array(data.draw(st.lists(st.integers(0, length - 1), min_size=1, max_size=9)))
+    last = np.minimum(first + data.draw(st.integers(1, 90)), length)
+    reached = reached_cuda.Reached.of(first, last)
+    copy = reached.copy(reached_cuda.PackedTargets(packed_bits(codes))).bits
+    assert len(copy) <= reached.nbytes and len(reached.spans) <= len(first)
+    own = np.repeat(copy, 4) >> np.tile([6, 4, 2, 0], len(copy)).astype(np.uint8) & 3
+    for begin, end, moved in zip(first, last, reached.moved(first), strict=True):
+        assert own[begin + moved : end + moved].tolist() == codes[begin:end].tolist()
 
 
 @settings(max_examples=30, deadline=None)
