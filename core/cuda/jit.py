@@ -25,6 +25,7 @@ cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Kernels are small where their work is: nobody who searches can do anything about it. It may be said in bold type.
 warnings.filterwarnings("ignore", r".*Grid size \d+ will likely result in GPU under-utilization")
 _kernels = dict[tuple[Any, ...], Any]()
+"""By their functions and options, so that each is compiled once."""
 _making = threading.Lock()
 simulating = threading.Lock()
 """Held while a kernel runs in the simulator, which runs one at a time."""
