@@ -13,6 +13,7 @@ import numpy as np
 from seqloom.core.backends import device_count
 from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
+from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
@@ -99,7 +100,7 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
             jobs = [(list(range(len(queries))), ascending(len(targets)))]
         else:
             query_places, target_places = queries.locate(records.query), targets.locate(records.target)
-            jobs = [([q], np.unique(target_places[query_places == q])) for q in np.unique(query_places).tolist()]
+            jobs = [([q], distinct(target_places[query_places == q])) for q in distinct(query_places).tolist()]
         reach = reach_of(scoring, queries.lengths.tolist())
         parts: dict[int, Pairs] = {}
         with all_scores.of_unit(context) as note, short_switch_interval():
