@@ -95,7 +95,7 @@ def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
         return "\n\n"
     bits, scores, evalues = hits.bit_score.tolist(), hits.score.tolist(), hits.evalue.tolist()
     facts = Facts(lines)
-    if layout.sorthsps and lines.located.all():  # that of the first one with the highest score, as in BLAST
+    if (layout.sorthits or layout.sorthsps) and lines.located.all():  # of the first with the highest score, as in BLAST
         evalues = [float(facts.evalue[facts.best(group)]) for group in facts.groups]
     ends = [short_evalue_text(e) for e in evalues[:count]]
     amounts = [_bits(b, s) for b, s in zip(bits[:count], scores)]

@@ -1,15 +1,18 @@
-"""Joining of preliminary alignments from neighbouring chunks of a long target.
+"""Joining of preliminary alignments from neighbouring pieces of a target.
 
-A long target is searched in overlapping chunks. An alignment that crosses the overlap is found in two pieces, one per
-chunk; pieces that meet in the overlap on nearly the same diagonal are joined. The traceback extends the joined one
+A long target is searched in overlapping chunks. An alignment that crosses the overlap is found in two parts, one per
+chunk; parts that meet in the overlap on nearly the same diagonal are joined. The traceback extends the joined one
 anew.
+
+What a hard mask leaves of a target are pieces as well, and one may begin up to three masked bases early: then
+alignments of both sides of a short masked stretch can meet there, and are joined by the same rule, as in BLAST+ 2.12.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from seqloom.plugins.common.culling import Hsp
+from seqloom.plugins.common.culling import Hsp, score_order
 from seqloom.plugins.nucleotide_blast.pieces import CHUNK_OVERLAP
 
 NEAR_DIAGONALS = 10
@@ -18,49 +21,58 @@ Frames = dict[int, list[Hsp]]
 
 
 def continues(first: Hsp, second: Hsp, start: int) -> bool:
-    """Whether alignments of two chunks, of which the later begins at ``start``, are pieces of one across the end."""
-    end = start + CHUNK_OVERLAP
-    crosses = first.target_start < start and first.target_end > start and second.target_start < end <= second.target_end
-    near = abs(first.query_start - first.target_start - second.query_start + second.target_start) < NEAR_DIAGONALS
-    return crosses and near and first.query_start <= second.query_start and first.query_end <= second.query_end
+    """Whether alignments of two pieces, of which the later begins at ``start``, are parts of one.
+
+    Both reach into the overlap, the later one begins near the diagonal on which the earlier ends, and one of its ends
+    lies in the closed box of the earlier.
+    """
+    if first.target_end <= start or second.target_start >= start + CHUNK_OVERLAP:
+        return False
+    apart = first.query_end - first.target_end - second.query_start + second.target_start
+    return abs(apart) < NEAR_DIAGONALS and any(
+        first.query_start <= query <= first.query_end and first.target_start <= target <= first.target_end
+        for query, target in ((second.query_start, second.target_start), (second.query_end, second.target_end))
+    )
 
 
 def overlaps(first: Hsp, second: Hsp, start: int) -> bool:
-    """Whether segments of two chunks lie on one diagonal, and the later one begins or ends in the earlier one."""
-    if first.target_end <= start or second.target_start >= start + CHUNK_OVERLAP:
-        return False
+    """``continues`` of segments, which must lie on one diagonal."""
     same = first.query_start - first.target_start == second.query_start - second.target_start
-    return same and any(first.target_start <= end <= first.target_end
-                        for end in (second.target_start, second.target_end))
+    return same and continues(first, second, start)
 
 
 def merge_chunks(found: list[tuple[int, Frames]], belong: Callable[[Hsp, Hsp, int], bool] = continues) -> Frames:
-    """Alignments by frame in target coordinates, from those of chunks (start, by frame, in chunk coordinates).
+    """Alignments by frame in target coordinates, from those of pieces (start, by frame, in coordinates of the piece).
 
-    Those of the plus strand come first.
+    Those of the plus strand come first, and those of a strand in ``score_order``.
 
-    belong: whether two of neighbouring chunks are to be joined.
+    Args:
+        found: by rising starts.
+        belong: whether two, of an earlier and of a later piece, are to be joined.
     """
     merged: Frames = {}
+    latest: Frames = {}
     for start, frames in found:
         for frame, hsps in frames.items():
             for hsp in hsps:
                 hsp.target_start, hsp.target_end = hsp.target_start + start, hsp.target_end + start
                 hsp.anchor_target += start
-            merged[frame] = _joined(merged.get(frame, []), hsps, start, belong)
-    return dict(sorted(merged.items(), reverse=True))
+            earlier = latest.get(frame, [])
+            merged.setdefault(frame, []).extend(hsp for hsp in earlier if hsp.target_end <= start)
+            latest[frame] = _joined([hsp for hsp in earlier if hsp.target_end > start], hsps, start, belong)
+    return {frame: sorted(merged[frame] + latest[frame], key=score_order) for frame in sorted(latest, reverse=True)}
 
 
 def _joined(earlier: list[Hsp], later: list[Hsp], start: int, belong: Callable[[Hsp, Hsp, int], bool]) -> list[Hsp]:
-    """Both lists; a later alignment is joined to the first earlier one that it belongs to."""
+    """Both lists, best first; a later alignment is joined to the best earlier one that it belongs to."""
     result, rest = list(earlier), []
-    for hsp in later:
+    for hsp in sorted(later, key=score_order):
         place = next((place for place, other in enumerate(result) if belong(other, hsp, start)), None)
         if place is None:
             rest.append(hsp)
         else:
             result[place] = _join(result[place], hsp)
-    return result + rest
+    return sorted(result + rest, key=score_order)
 
 
 def _join(first: Hsp, second: Hsp) -> Hsp:

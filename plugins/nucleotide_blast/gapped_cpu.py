@@ -15,7 +15,7 @@ from seqloom.core.records import Alignments, Records, Seeds
 from seqloom.core.sequences import offsets_of
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common import xdrop_cpu
-from seqloom.plugins.common.culling import Hsp, score_order
+from seqloom.plugins.common.culling import Hsp
 from seqloom.plugins.common.culling_cpu import (
     ANCHOR_QUERY,
     ANCHOR_TARGET,
@@ -386,7 +386,7 @@ def _joined(rows: np.ndarray, first: int, last: int, chunks: np.ndarray, frames:
             group_of.setdefault(int(frames[group]), group)
         found.append((int(chunk), by_frame))
     return np.array([row for frame, hsps in merge_chunks(found).items()
-                     for row in _hsp_rows(sorted(hsps, key=score_order), group_of[frame])], np.int64).reshape(-1, 8)
+                     for row in _hsp_rows(hsps, group_of[frame])], np.int64).reshape(-1, 8)
 
 
 def _hsp_rows(hsps: Iterable[Hsp], group: int) -> Iterable[tuple[int, ...]]:

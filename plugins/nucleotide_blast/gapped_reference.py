@@ -19,7 +19,7 @@ from seqloom.core.errors import OptionError
 from seqloom.core.options import option
 from seqloom.core.records import Alignments, Records, Seeds
 from seqloom.core.stages import ExtendStage, Footprint, Shape
-from seqloom.plugins.common.culling import Hsp, SavedHsps, purge_common_endpoints, score_order
+from seqloom.plugins.common.culling import Hsp, SavedHsps, purge_common_endpoints
 from seqloom.plugins.common.xdrop import extend_score, two_sided
 from seqloom.plugins.nucleotide_blast.chunks import merge_chunks
 from seqloom.plugins.nucleotide_blast.greedy import GreedyAligner
@@ -108,7 +108,7 @@ class GappedExtension(ExtendStage):
                 [(chunk, self._chunk(context, query, target, chunk, segments)) for chunk, segments in chunks]
             )
             for frame, hsps in found.items():
-                for hsp in sorted(hsps, key=score_order):
+                for hsp in hsps:
                     if context.scoring.evalue(hsp.score, place, frame) <= context.options.evalue:
                         rows.append((query, target, *_forward(hsp, length, frame)))
         return _alignments(rows)

@@ -127,15 +127,14 @@ def _in_no_better_one(rows: np.ndarray, groups: np.ndarray, pairs: np.ndarray) -
     turned = of[:, TURNED] != 0
     begin = np.where(turned, of[:, SIZE] - rows[:, QUERY_END], rows[:, QUERY_START])
     end = begin + rows[:, QUERY_END] - rows[:, QUERY_START]
-    order = np.lexsort((-rows[:, QUERY_END], rows[:, QUERY_START], -rows[:, TARGET_END], rows[:, TARGET_START],
-                        -rows[:, SCORE], np.searchsorted(pairs, rows[:, GROUP_OF], "right")))
+    order = _best_first(rows, np.searchsorted(pairs, rows[:, GROUP_OF], "right"))
     kept = np.empty(len(rows), bool)
     kept[order] = best_of_targets(np.searchsorted(rows[:, GROUP_OF], pairs), begin[order], end[order], turned[order])
     return kept
 
 
 def _joined(rows: np.ndarray, bounds: np.ndarray, chunks: np.ndarray) -> np.ndarray:
-    """Rows with the pieces of neighbouring chunks joined."""
+    """Rows with the parts of neighbouring pieces of targets joined; by group, best first."""
     parts = []
     for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         own = rows[low:high]
@@ -150,4 +149,11 @@ def _joined(rows: np.ndarray, bounds: np.ndarray, chunks: np.ndarray) -> np.ndar
                             for hsp in hsps], np.int64)
             own[:, GROUP_OF] = rows[low, GROUP_OF]
         parts.append(own)
-    return np.concatenate(parts)
+    joined = np.concatenate(parts)
+    return joined[_best_first(joined, joined[:, GROUP_OF])]
+
+
+def _best_first(rows: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """i64[n]: the order of rows by what they are of, i64[n], and as ``score_order`` there."""
+    return np.lexsort((-rows[:, QUERY_END], rows[:, QUERY_START], -rows[:, TARGET_END], rows[:, TARGET_START],
+                       -rows[:, SCORE], of))

@@ -79,8 +79,8 @@ def protein(draw: Draw, task: str) -> Case:
         chosen["use_sw_tback"] = "true"
     elif draw.chance(0.1):
         chosen |= {"ungapped": "true", "comp_based_stats": "0"}
-    # With alignments by Smith-Waterman lists are cut by E-values of another kind: docs/agreement.md.
-    if draw.chance(0.1) and "use_sw_tback" not in chosen:
+    # With these lists are cut by other E-values, or before alignments go that cover little: docs/agreement.md.
+    if draw.chance(0.1) and not chosen.keys() & {"use_sw_tback", "qcov_hsp_perc"}:
         chosen["max_target_seqs"] = str(draw.random.choice((1, 2, 5)))
     if draw.chance(0.25):
         chosen |= draw.random.choice(WINNOWING)(draw)

@@ -141,20 +141,22 @@ def test_orders_of_hits_and_alignments():
     assert starts != [line.split()[1] for line in shown(written(Pairwise, report)) if line.startswith("Query  ")]
 
 
-def test_the_table_has_the_value_of_the_first_of_the_best_alignments(tmp_path):
+@pytest.mark.parametrize("order", ["sorthsps=2", "sorthits=3"])
+def test_the_table_has_the_value_of_the_first_of_the_best_alignments(tmp_path, order):
     """Two score the same but for fractions, and the one with the greater E-value is first here; as blastp has it."""
     query = ("PPWTMGEVLLFRCKLGVLQYTVVRPFTTIVALICELLGIYDEGNFSFSNAWTYLVIINNMSQLFAMYCLLLFYKVLKEELSPIQPVGKFLCVKLVVFVSFWQAV"
              "VIALLVKVGVISEKHTWEWQTVEAVATGLQDFIICIEMFLAAIAHHYTFSYKPYVQEAEEGSCFDSF")
     target = ("ELGVVFFNVPDKLRLPDASRKAKRSIEEACLTLQHLNRLGIQAEPLYRVVSNTIEPLTLFHKMGVGRLDMYVLNPVKDSKEMQFLMQKWAGNSKAKTGIVLANG"
               "KEAEISVPYLTSITALVVWLPANPTEKIVRVLFPGNAPQNKILEGLEKLRHLDFLRYPVATQKDLAAGAVPANLKPSKIKQRADSKESLKATTKTA")
-    (tmp_path / "t.fa").write_text(f">t\n{target}\n")
+    (tmp_path / "t.fa").write_text(f">t\n{target}\n>u\n{target}\n")
     run = seqloom.search("blastp", query, tmp_path / "t.fa", store=False, evalue=1000.0, comp_based_stats="1",
                          dbsize=2000)
     stream = io.StringIO()
-    run.write(stream, "0 sorthsps=2")
+    run.write(stream, f"0 {order}")
     lines = stream.getvalue().splitlines()
-    assert [line.split()[1:] for line in lines if line.startswith("t ")] == [["11.2", "136"]]
-    assert [line.split()[7] for line in lines if "Expect" in line] == ["136,", "131,"]
+    shown = [line.split() for line in lines if line.startswith(("t ", "u "))]
+    assert [(words[1], words[2 if len(words) == 3 else 4]) for words in shown] == [("11.2", "136")] * 2
+    assert [line.split()[7] for line in lines if "Expect" in line] == ["136,", "131,"] * 2
 
 
 @pytest.mark.parametrize("word", ["colour", "line_length=0", "sorthits=5", "colour=red"])

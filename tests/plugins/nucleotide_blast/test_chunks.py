@@ -1,10 +1,11 @@
-"""Joining of alignments that two chunks of a long target share."""
+"""Joining of alignments that two pieces of a target share."""
 
+import pytest
 from seqloom.plugins.common.culling import Hsp
 from seqloom.plugins.nucleotide_blast.chunks import merge_chunks, overlaps
 
 
-def test_pieces_on_one_diagonal_are_joined_to_their_box():
+def test_parts_on_one_diagonal_are_joined_to_their_box():
     first = Hsp(80, 0, 450, 4_999_550, 5_000_000, 100, 4_999_650)
     second = Hsp(100, 430, 900, 80, 550, 600, 250)
     merged = merge_chunks([(0, {1: [first]}), (4_999_900, {1: [second]})])[1]
@@ -21,7 +22,28 @@ def test_others_stay_apart():
     elsewhere = Hsp(100, 400, 900, 3000, 3500, 600, 3200)
     merged = merge_chunks([(0, {1: [first]}), (4_999_900, {1: [elsewhere], -1: [Hsp(9, 0, 5, 0, 5)]})])
     assert {frame: len(hsps) for frame, hsps in merged.items()} == {1: 2, -1: 1}
-    assert merged[1][1].target_start == 5_002_900
+    assert merged[1][0].target_start == 5_002_900  # the better one is first
+
+
+@pytest.mark.parametrize(("second", "joined"), [
+    (Hsp(20, 8, 28, 0, 20), True),  # begins in the first, as short as it is
+    (Hsp(20, 12, 28, 1, 17), False),  # begins behind the first in the query
+    (Hsp(20, 3, 24, 0, 20), True),  # begins five diagonals away
+    (Hsp(20, 0, 22, 2, 20), False),  # twelve
+    (Hsp(9, 3, 9, 0, 1), True),  # ends in it
+    (Hsp(9, 9, 29, 3, 23), False),  # begins behind it in the target
+])
+def test_alignments_that_meet_in_the_three_bases_before_a_masked_one(second, joined):
+    """A stretch behind a masked base, at 102, is searched from 100 on."""
+    merged = merge_chunks([(0, {1: [Hsp(30, 0, 10, 92, 102)]}), (100, {1: [second]})])[1]
+    assert len(merged) == 2 - joined
+
+
+def test_one_alignment_may_take_in_several_of_several_pieces():
+    parts = [(0, {1: [Hsp(30, 0, 10, 92, 102)]}), (100, {1: [Hsp(12, 8, 14, 0, 6)]}),
+             (104, {1: [Hsp(40, 12, 50, 0, 38), Hsp(7, 13, 20, 1, 8)]}), (300, {1: [Hsp(50, 0, 50, 0, 50)]})]
+    merged = merge_chunks(parts)[1]
+    assert [(hsp.target_start, hsp.target_end) for hsp in merged] == [(92, 142), (300, 350)]
 
 
 def test_segments_are_joined_on_one_diagonal_only_and_wherever_they_lie_in_the_overlap():

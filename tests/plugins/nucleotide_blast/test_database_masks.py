@@ -129,6 +129,15 @@ def written(run: seqloom.Run, outfmt: str) -> str:
     return stream.getvalue()
 
 
+def make_database(folder: Path, masks: list[tuple[int, int, int]]) -> None:
+    """From ``t.fa`` and masks, as stretches of its sequences, t.duckdb and the mask file."""
+    stretches = ",\n".join(f"int {{ from {start}, to {end - 1}, id local id {target + 1} }}"
+                           for target, start, end in masks)
+    (folder / "mask").write_text('Blast-db-mask-info ::= {\nalgo-id 2,\nalgo-program dust,\nalgo-options "",\n'
+                                 f"masks {{\nmasks {{\n{stretches}\n}},\nmore FALSE\n}}\n}}\n")
+    seqloom.Database.create(folder / "t.duckdb", folder / "t.fa", masks={"own": folder / "mask"}).close()
+
+
 OTHER = dict(zip("ACGT", "CGTA"))
 
 
@@ -153,11 +162,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     queries.append(texts[3])
     (folder / "t.fa").write_text("".join(f">t{number}\n{text}\n" for number, text in enumerate(texts)))
     (folder / "q.fa").write_text("".join(f">q{number}\n{text}\n" for number, text in enumerate(queries)))
-    stretches = ",\n".join(f"int {{ from {start}, to {end - 1}, id local id {target + 1} }}"
-                           for target, start, end in masks)
-    (folder / "mask").write_text('Blast-db-mask-info ::= {\nalgo-id 2,\nalgo-program dust,\nalgo-options "",\n'
-                                 f"masks {{\nmasks {{\n{stretches}\n}},\nmore FALSE\n}}\n}}\n")
-    seqloom.Database.create(folder / "t.duckdb", folder / "t.fa", masks={"own": folder / "mask"}).close()
+    make_database(folder, masks)
     return folder
 
 
@@ -167,11 +172,46 @@ SEARCHES = [("megablast", {}), ("megablast", {"word_size": 16, "perc_identity": 
             ("megablast", {"word_size": 12, "culling_limit": 1})]
 
 
-@pytest.mark.skipif(not (shutil.which("blastn") and shutil.which("makeblastdb")), reason="no blastn here")
+@pytest.fixture(scope="module")
+def repeats(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Targets of repeats in which single bases are masked, and queries of the same repeats."""
+    folder, source = tmp_path_factory.mktemp("repeats"), random.Random(12)
+    texts, masks, queries = [], [], []
+    for target in range(12):
+        units = [random_bases(source, source.choice((6, 17, 40))) for _ in range(2)]
+        text, query = (relative(source, "".join(source.choices(units, k=12)), 0.1) for _ in range(2))
+        texts.append(text)
+        queries.append(query)
+        place = 10
+        while place < len(text) - 10:
+            masks.append((target, place, place + 1))
+            place += source.randint(9, 40)
+    (folder / "t.fa").write_text("".join(f">t{number}\n{text}\n" for number, text in enumerate(texts)))
+    (folder / "q.fa").write_text("".join(f">q{number}\n{text}\n" for number, text in enumerate(queries)))
+    make_database(folder, masks)
+    return folder
+
+
+needs_blastn = pytest.mark.skipif(not (shutil.which("blastn") and shutil.which("makeblastdb")), reason="no blastn here")
+
+
+@needs_blastn
 @pytest.mark.parametrize("outfmt", ["6", "6 std btop nident positive"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("task", "options"), SEARCHES)
 def test_rows_are_blastns(folder, task, options, kind, outfmt):
+    assert_rows_are_blastns(folder, task, options, kind, outfmt)
+
+
+@needs_blastn
+@pytest.mark.parametrize(("task", "options"), [
+    ("blastn", {"word_size": 5, "evalue": 100.0}), ("megablast", {"word_size": 11, "evalue": 100.0}),
+    ("blastn", {"word_size": 7, "ungapped": True, "evalue": 100.0})])
+def test_rows_are_blastns_where_alignments_meet_at_a_masked_base(repeats, task, options):
+    assert_rows_are_blastns(repeats, task, options, "hard", "6 std btop nident positive")
+
+
+def assert_rows_are_blastns(folder: Path, task: str, options: dict, kind: str, outfmt: str) -> None:
     if not (folder / "db.nsq").exists():
         subprocess.run(["makeblastdb", "-in", "t.fa", "-dbtype", "nucl", "-out", "db", "-mask_data", "mask", "-mask_id",
                         "own", "-mask_desc", "own"], cwd=folder, check=True, capture_output=True)
