@@ -63,11 +63,14 @@ def write_files(page: Path, folder: Path) -> list[Path]:
 
 
 def environment(site: Path) -> dict[str, str]:
-    """Variables for programs that run beside this installation: what they install goes to ``site`` alone."""
+    """Variables for programs that run beside this installation: what they install goes to ``site`` alone.
+
+    Searches take the back end that they take by themselves where there are no devices, for which all would be compiled.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     return {**os.environ, "PATH": path, "PYTHONPATH": str(site), "PIP_TARGET": str(site), "PIP_NO_DEPS": "1",
             "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1", "PIP_QUIET": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "SEQLOOM_BACKEND": "reference", "COLUMNS": "100", "NO_COLOR": "1"}
+            "CUDA_VISIBLE_DEVICES": "", "SEQLOOM_BACKEND": "auto", "COLUMNS": "100", "NO_COLOR": "1"}
 
 
 def run(command: "list[str] | str", folder: Path, variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

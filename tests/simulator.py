@@ -28,3 +28,11 @@ def simulated(*words: str, **more: Any) -> "subprocess.CompletedProcess[str]":
     start = [sys.executable, "-W", "ignore", "-c", BEGIN]
     return subprocess.run([*start, *words], env=environment, capture_output=True, text=True, timeout=600,
                           **{"cwd": ROOT, **more})
+
+
+def assert_passed(module: str, *checks: str) -> None:
+    """Run checks of a module, which says of each that it passed, on simulated devices: all in one process, since one
+    takes longer to start than many a check."""
+    done = simulated("-m", module, *checks)
+    assert done.returncode == 0 and done.stdout.splitlines() == [f"{check} passed" for check in checks], (
+        done.stdout + done.stderr[-2000:])

@@ -14,6 +14,7 @@ import greenlet
 import numpy as np
 from numba import types
 from numba.cuda.simulator import api, kernel, kernelapi
+from numba.cuda.simulator.cudadrv import devicearray
 
 
 class Lane(greenlet.greenlet):
@@ -29,22 +30,22 @@ class Lane(greenlet.greenlet):
     def syncthreads(self) -> None:
         self.parent.switch()
 
-    def _said(self, value: Any) -> np.ndarray:
-        """bool[n]: what all threads say at this barrier."""
+    def _agreeing(self, value: Any) -> int:
+        """How many threads say yes at this barrier."""
         self._block.said[self.thread_id] = bool(value)
         self.syncthreads()
-        said = self._block.said.copy()
+        agreeing = self._block.said.count(True)
         self.syncthreads()
-        return said
+        return agreeing
 
     def syncthreads_count(self, value: Any) -> int:
-        return int(np.count_nonzero(self._said(value)))
+        return self._agreeing(value)
 
     def syncthreads_and(self, value: Any) -> int:
-        return int(np.all(self._said(value)))
+        return int(self._agreeing(value) == len(self._block.said))
 
     def syncthreads_or(self, value: Any) -> int:
-        return int(np.any(self._said(value)))
+        return int(self._agreeing(value) > 0)
 
 
 class Block:
@@ -52,10 +53,11 @@ class Block:
 
     def __init__(self, function: Any, grid_dim: Any, block_dim: tuple[int, int, int], debug: bool) -> None:
         self._function, self.block_dim = function, block_dim
-        self.said = np.zeros(int(np.prod(block_dim)), np.bool_)
+        self.said = bytearray(int(np.prod(block_dim)))
 
     def run(self, grid_point: tuple[int, ...], *args: Any) -> None:
         index = kernelapi.Dim3(*grid_point)
+        args = tuple(map(_plain, args))
         going = [Lane(self, self._function, index, place) for place in np.ndindex(*self.block_dim)]
         for lane in going:
             lane.switch(*args)
@@ -63,6 +65,12 @@ class Block:
             going.reverse()
             for lane in going:
                 lane.switch()
+
+
+def _plain(argument: Any) -> Any:
+    """An argument of a kernel; of an array the one of NumPy, which the simulator wraps twice, at a cost for each
+    element that is asked for."""
+    return argument._item._ary if isinstance(argument, devicearray.FakeWithinKernelCUDAArray) else argument
 
 
 class Kernel(kernel.FakeCUDAKernel):
@@ -82,14 +90,14 @@ class Kernel(kernel.FakeCUDAKernel):
         return self.fn(*args)
 
 
-def _cast(self: types.Integer, *args: Any) -> Any:
+def _cast(self: types.Integer, value: Any, *more: Any) -> Any:
     """A number as one of another type, as numba's types do without looking for NumPy's at each call."""
-    if len(args) == 1:
+    if not more:
         try:
-            return _NUMBERS[self.name](args[0])
+            return _NUMBERS[self.name](value)
         except (KeyError, TypeError):  # a type of another kind, or of a function that takes one
             pass
-    return types.Type.__call__(self, *args)
+    return types.Type.__call__(self, value, *more)
 
 
 _NAMES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")

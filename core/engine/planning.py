@@ -39,8 +39,8 @@ MOST_UNITS = 2000
 STARTING = 0.02
 """Seconds that a unit takes beside what its stages do, about."""
 TURNS = 8
-"""Units that are enough where they take turns with a device: while one has it, others are at work on the host. More have
-smaller volumes, and so more parts of these in all."""
+"""Units that are enough where they take turns with a device: while one has it, others are at work on the host. More
+have smaller volumes, and so more parts of these in all."""
 FEW_UNITS = 4
 """Times as many units as one at a time would be, that units side by side may be at most: those of which two find room
 in little memory can be so small that starting them takes longer than what they do."""

@@ -172,7 +172,7 @@ def test_no_output_takes_the_place_of_what_a_search_needs(session: Callable, tmp
 
 
 def test_explain_tells_where_a_target_was_lost(session: Callable) -> None:
-    common = ("blastp", "-q", "query.fasta", "-d", "proteins.duckdb", "--no-store")
+    common = ("blastp", "-q", "query.fasta", "-d", "proteins.duckdb", "--no-store", "--backend", "reference")
     names = [line.split("\t")[1] for line in session(*common, *QUICK).out.splitlines()]
     first, last = names[0], names[-1]
     assert first != last

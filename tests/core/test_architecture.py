@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,14 +38,17 @@ def name_of(path: Path) -> tuple[str, ...]:
     return ("seqloom", *(parts[:-1] if parts[-1] == "__init__" else parts))
 
 
-def imported(path: Path, tree: ast.AST | None = None) -> list[tuple[int, tuple[str, ...]]]:
-    """(line, dotted name) of everything a module imports, at any depth of its code; relative names made whole.
+@cache
+def imported(path: Path) -> list[tuple[int, tuple[str, ...]]]:
+    """(line, dotted name) of everything a module imports, at any depth of its code; relative names made whole."""
+    return imported_by(ast.parse(path.read_text(), str(path)), path)
 
-    ``tree``: its code where that isn't to be read from the file.
-    """
+
+def imported_by(tree: ast.AST, path: Path) -> list[tuple[int, tuple[str, ...]]]:
+    """The same of a module's code, or of a part of it."""
     package = name_of(path) if path.name == "__init__.py" else name_of(path)[:-1]
     found = []
-    for node in ast.walk(ast.parse(path.read_text(), str(path)) if tree is None else tree):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [(node.lineno, tuple(a.name.split("."))) for a in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -96,7 +100,8 @@ class WithoutTypeChecking(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.AST:
         self.generic_visit(node)
-        if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        if isinstance(node.test, ast.Name | ast.Attribute) and ast.unparse(node.test) in (
+                "TYPE_CHECKING", "typing.TYPE_CHECKING"):
             return ast.Module(node.orelse, [])
         return node
 
@@ -108,7 +113,7 @@ def circles() -> list[list[str]]:
     for name, path in paths.items():
         tree = WithoutTypeChecking().visit(ast.parse(path.read_text(encoding="utf-8"), str(path)))
         # ``from a import b`` imports the module a.b if there is one, else the module a, which has b
-        wanted = [n if n in paths else n[:-1] for _, n in imported(path, tree)]
+        wanted = [n if n in paths else n[:-1] for _, n in imported_by(tree, path)]
         known[name] = {n for n in wanted if n in paths}
 
     def reached(name: tuple[str, ...]) -> set[tuple[str, ...]]:

@@ -73,7 +73,7 @@ def test_console_blocks_hold_commands_and_what_they_print(tmp_path: Path) -> Non
 def test_blocks_run_in_order_in_one_folder(tmp_path: Path) -> None:
     page = a_page(tmp_path, "```text in.txt\nx\n```\n```sh\ncat in.txt in.txt > out.txt\n```\n```python\nn = 2\n```\n"
                             "```python\nassert len(open('out.txt').read()) == 2 * n\n```\n```pycon\n>>> n\n2\n```\n"
-                            "```console\n$ cat out.txt\nx\nx\n$ echo $SEQLOOM_BACKEND\nreference\n```\n")
+                            "```console\n$ cat out.txt\nx\nx\n$ echo $SEQLOOM_BACKEND\nauto\n```\n")
     assert run_page(page, tmp_path / "run") == 5
 
 

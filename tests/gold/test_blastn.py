@@ -43,9 +43,9 @@ def pieces(name: str, *places: tuple[int, int]) -> SequenceBatch:
     return SequenceBatch.of(NUCLEOTIDE, [codes[a:b] for a, b in places], [f"{name}_{a}" for a, _ in places])
 
 
-def compare(task: str, query: str, dust: str) -> None:
+def compare(task: str, query: str, dust: str, backend: str = "reference") -> None:
     queries, targets = genome(query), genome("ecoli_k12_mg1655")
-    hits = run_pipeline(task, queries, targets, {"dust": dust, "max_target_seqs": 5000})
+    hits = run_pipeline(task, queries, targets, {"dust": dust, "max_target_seqs": 5000}, backend=backend)
     gold = [line for line in read_text(f"gold/{task}.{query}.dust{dust}.tsv.gz").splitlines() if line[:1] != "#"]
     assert lines(hits, queries, targets) == gold
 
@@ -59,10 +59,12 @@ def test_short_queries(task, query, dust):
 
 @pytest.mark.gold
 @pytest.mark.parametrize("dust", ["no", "yes"])
-@pytest.mark.parametrize("query", ["q10k", "qgene_prophage", "lambda", "qmix20"])
+@pytest.mark.parametrize(("query", "backend"), [("q10k", "reference"), ("qgene_prophage", "reference"),
+                                                ("lambda", "cpu"), ("qmix20", "cpu")])
 @pytest.mark.parametrize("task", ["blastn", "megablast"])
-def test_longer_queries(task, query, dust):
-    compare(task, query, dust)
+def test_longer_queries(task, query, backend, dust):
+    """The longest by compiled kernels: the reference takes long."""
+    compare(task, query, dust, backend)
 
 
 @pytest.mark.gold

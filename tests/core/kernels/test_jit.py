@@ -397,3 +397,36 @@ def test_kernels_know_where_another_process_finds_them() -> None:
     module, name, arguments = ssv_striped_cpu._kernel(2, False).origin
     assert (module, name, arguments) == (ssv_striped_cpu.__name__, "_kernel", (2, False))
     assert ssv_striped_cpu._lay_out.origin == (ssv_striped_cpu.__name__, "_lay_out", None)
+
+
+def faults() -> int:
+    """Pages of memory that this process has touched for the first time."""
+    return pytest.importorskip("resource").getrusage(0).ru_minflt
+
+
+def leaf() -> None:
+    """A function with a frame of a tenth of what CPython takes from the operating system at a time."""
+
+
+leaf.__code__ = leaf.__code__.replace(co_stacksize=200)
+
+
+def faults_of_calls(depth: int) -> int:
+    if depth:
+        return faults_of_calls(depth - 1)
+    before = faults()
+    for _ in range(500):
+        leaf()
+    return faults() - before
+
+
+def most_faults() -> int:
+    return max(map(faults_of_calls, range(200)))
+
+
+def test_frames_of_the_compiler_have_room() -> None:
+    """Wherever in the depth of calls a loop calls another function, the system isn't asked for its frame each time."""
+    from seqloom.core.kernels import compiler
+
+    assert compiler._with_room(most_faults)() < 50
+    assert compiler.compiled.__code__.co_stacksize == compiler._with_room(most_faults).__code__.co_stacksize

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulator import simulated
+from tests.simulator import assert_passed
 
 CHECKS = ("megablast", "blastn", "ambiguities", "sampled", "tables", "tracebacks", "discontiguous", "chunks",
           "database_masks", "memory", "parts", "reached", "turns", "pipeline")
@@ -10,6 +10,4 @@ CHECKS = ("megablast", "blastn", "ambiguities", "sampled", "tables", "tracebacks
 
 @pytest.mark.long
 def test_in_the_simulator() -> None:
-    done = simulated("-m", "tests.plugins.nucleotide_blast.on_cuda", *CHECKS)  # in one process: to start takes long
-    assert done.returncode == 0 and done.stdout.split("\n") == [*(f"{check} passed" for check in CHECKS), ""], (
-        done.stdout + done.stderr[-2000:])
+    assert_passed("tests.plugins.nucleotide_blast.on_cuda", *CHECKS)

@@ -5,14 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.simulator import simulated
+from tests.simulator import assert_passed
+
+CHECKS = ("pairs", "filters", "cutoffs", "pipeline", "parts", "budget", "bytes", "warps", "layouts", "columns", "ssv",
+          "shared-lanes", "halves")
 
 
-@pytest.mark.parametrize("check", ["pairs", "filters", "cutoffs", "pipeline", "parts", "budget", "bytes", "warps",
-                                   "layouts", "columns", "ssv", "shared-lanes", "rises", "halves"])
-def test_in_the_simulator(check: str) -> None:
-    done = simulated("-m", "tests.plugins.profile_hmm.on_cuda", check)
-    assert done.returncode == 0 and done.stdout.strip() == f"{check} passed", done.stderr[-2000:]
+@pytest.mark.long
+@pytest.mark.parametrize("checks", [CHECKS, ("rises",)], ids=["most", "rises"])  # that one chooses kernels for good
+def test_in_the_simulator(checks: tuple[str, ...]) -> None:
+    assert_passed("tests.plugins.profile_hmm.on_cuda", *checks)
 
 
 @given(st.lists(st.integers(0, 10_000), max_size=60), st.integers(0, 200))

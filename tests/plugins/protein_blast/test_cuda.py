@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulator import simulated
+from tests.simulator import assert_passed, simulated
+
+CHECKS = ("diagonals", "pieces", "sieve", "limits", "devices", "own-devices", "ungapped", "scores", "gapped", "coarse",
+          "hits", "automaton", "pipeline", "parts")
 
 
-@pytest.mark.parametrize("check", ["diagonals", "pieces", "sieve", "limits", "devices", "own-devices", "ungapped",
-                                   "scores", "gapped", "coarse", "hits",
-                                   "automaton", "pipeline", "parts"])
-def test_in_the_simulator(check: str) -> None:
-    done = simulated("-m", "tests.plugins.protein_blast.on_cuda", check)
-    assert done.returncode == 0 and done.stdout.strip() == f"{check} passed", done.stderr[-2000:]
+@pytest.mark.long
+def test_in_the_simulator() -> None:
+    assert_passed("tests.plugins.protein_blast.on_cuda", *CHECKS)
 
 
 def test_the_experiments_of_the_paper(tmp_path: Path) -> None:
