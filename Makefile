@@ -8,7 +8,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TESTS := -m pytest -n auto --maxprocesses=4 --dist worksteal
 PYTEST := $(BIN)/python $(TESTS)
-PIP := bin/python -m pip install -qq --disable-pip-version-check
+PIP := bin/python -m pip install -qq --disable-pip-version-check --no-compile  # modules are, when they are imported
 FOLDERS := api benchmarks cli core migrations plugins storage tests
 
 .PHONY: demo test gold plain lowest newest kills check bench pictures fuzz clean

@@ -90,14 +90,14 @@ class Kernel(kernel.FakeCUDAKernel):
         return self.fn(*args)
 
 
-def _cast(self: types.Integer, value: Any, *more: Any) -> Any:
+def _cast(self: types.Integer, *args: Any) -> Any:
     """A number as one of another type, as numba's types do without looking for NumPy's at each call."""
-    if not more:
+    if len(args) == 1:
         try:
-            return _NUMBERS[self.name](value)
+            return _NUMBERS[self.name](args[0])
         except (KeyError, TypeError):  # a type of another kind, or of a function that takes one
             pass
-    return types.Type.__call__(self, value, *more)
+    return types.Type.__call__(self, *args)
 
 
 _NAMES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
