@@ -143,10 +143,11 @@ def _joined(rows: np.ndarray, groups: np.ndarray, pairs: np.ndarray, chunks: np.
         best: whether those in the range of a better one of the target go after every piece.
     """
     parts = []
-    for first, low, high in zip(pairs.tolist(), *(np.searchsorted(rows[:, GROUP_OF], ends).tolist()
-                                                  for ends in (pairs[:-1], pairs[1:]))):
+    ends = np.searchsorted(rows[:, GROUP_OF], pairs)
+    several = np.minimum.reduceat(chunks, ends[:-1]) != np.maximum.reduceat(chunks, ends[:-1])
+    for first, low, high, many in zip(pairs.tolist(), ends.tolist(), ends[1:].tolist(), several.tolist()):
         own, pieces = rows[low:high], chunks[low:high]
-        if pieces.min() != pieces.max():
+        if many:
             group_of = {-1 if groups[group, TURNED] else 1: group for group in np.unique(own[:, GROUP_OF]).tolist()}
             found = []
             for chunk in np.unique(pieces).tolist():
