@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seqloom.plugins.common.culling import Hsp, score_order
+from seqloom.plugins.common.winnow import best_of_target
 from seqloom.plugins.nucleotide_blast.pieces import CHUNK_OVERLAP
+from seqloom.plugins.nucleotide_blast.strands import mirrored
 
 NEAR_DIAGONALS = 10
 
@@ -41,7 +43,8 @@ def overlaps(first: Hsp, second: Hsp, start: int) -> bool:
     return same and continues(first, second, start)
 
 
-def merge_chunks(found: list[tuple[int, Frames]], belong: Callable[[Hsp, Hsp, int], bool] = continues) -> Frames:
+def merge_chunks(found: list[tuple[int, Frames]], belong: Callable[[Hsp, Hsp, int], bool] = continues,
+                 best_of: int | None = None) -> Frames:
     """Alignments by frame in target coordinates, from those of pieces (start, by frame, in coordinates of the piece).
 
     Those of the plus strand come first, and those of a strand in ``score_order``.
@@ -49,6 +52,8 @@ def merge_chunks(found: list[tuple[int, Frames]], belong: Callable[[Hsp, Hsp, in
     Args:
         found: by rising starts.
         belong: whether two, of an earlier and of a later piece, are to be joined.
+        best_of: bases of the query where ``best_of_target`` says which stay of what was found so far, after every
+            piece; None: all do.
     """
     merged: Frames = {}
     latest: Frames = {}
@@ -60,6 +65,8 @@ def merge_chunks(found: list[tuple[int, Frames]], belong: Callable[[Hsp, Hsp, in
             earlier = latest.get(frame, [])
             merged.setdefault(frame, []).extend(hsp for hsp in earlier if hsp.target_end <= start)
             latest[frame] = _joined([hsp for hsp in earlier if hsp.target_end > start], hsps, start, belong)
+        if best_of is not None:
+            _keep_best((merged, latest), best_of)
     return {frame: sorted(merged[frame] + latest[frame], key=score_order) for frame in sorted(latest, reverse=True)}
 
 
@@ -73,6 +80,18 @@ def _joined(earlier: list[Hsp], later: list[Hsp], start: int, belong: Callable[[
         else:
             result[place] = _join(result[place], hsp)
     return sorted(result + rest, key=score_order)
+
+
+def _keep_best(lists: tuple[Frames, ...], length: int) -> None:
+    """Leave out of all lists what lies in the range of a better alignment. length: of the query."""
+    found = sorted(((hsp, frame) for frames in lists for frame, hsps in frames.items() for hsp in hsps),
+                   key=lambda pair: score_order(pair[0]))
+    kept = best_of_target([mirrored(hsp.query_start, hsp.query_end, length, frame) for hsp, frame in found],
+                          [frame < 0 for _, frame in found])
+    gone = {id(hsp) for (hsp, _), stays in zip(found, kept, strict=True) if not stays}
+    for frames in lists:
+        for hsps in frames.values():
+            hsps[:] = [hsp for hsp in hsps if id(hsp) not in gone]
 
 
 def _join(first: Hsp, second: Hsp) -> Hsp:

@@ -324,9 +324,10 @@ class GappedExtensionCpu(GappedExtension):
         context.count("extended", sum(extended for _, extended in parts))
         found = np.concatenate([rows for rows, _ in parts])
         found = found[in_report_order(found)]
-        return _records(context, self._merged(found, table, firsts), query_of, at, frames)
+        return _records(context, self._merged(context, found, table, firsts), query_of, at, frames)
 
-    def _merged(self, found: np.ndarray, table: dict[str, np.ndarray], firsts: np.ndarray) -> np.ndarray:
+    def _merged(self, context: Context, found: np.ndarray, table: dict[str, np.ndarray], firsts: np.ndarray
+                ) -> np.ndarray:
         """Rows in target coordinates, pieces of neighbouring chunks joined; by pair and frame, best first."""
         chunks = table["chunk"][firsts]
         found[:, [TARGET_START, TARGET_END, ANCHOR_TARGET]] += chunks[found[:, PAIR]][:, None]
@@ -335,13 +336,14 @@ class GappedExtensionCpu(GappedExtension):
         many = np.repeat(chunks[pairs[:-1]] != chunks[pairs[1:] - 1], np.diff(pairs))
         if not many.any():
             return found
-        parts = []
+        parts, best = [], context.options.subject_besthit
+        lengths = context.queries.lengths[context.queries.locate(query[pairs[:-1]])].tolist()
         pair_of = np.repeat(np.arange(len(pairs) - 1), np.diff(pairs))
         ends = np.searchsorted(pair_of[found[:, PAIR]], np.arange(len(pairs)))
         for pair in range(len(pairs) - 1):
             rows = found[ends[pair] : ends[pair + 1]]
-            parts.append(_joined(rows, pairs[pair], pairs[pair + 1], chunks, table["query_frame"][firsts])
-                         if many[pairs[pair]] else rows)
+            parts.append(_joined(rows, pairs[pair], pairs[pair + 1], chunks, table["query_frame"][firsts],
+                                 lengths[pair] if best else None) if many[pairs[pair]] else rows)
         return np.concatenate(parts)
 
 
@@ -373,7 +375,8 @@ def greedy_reach(scoring: Any, bases: np.ndarray, x_drop: int) -> np.ndarray:
     return bases + ((scoring.reward * bases + x_drop) / (scoring.reward / 2 - scoring.penalty)).astype(np.int64) + 2
 
 
-def _joined(rows: np.ndarray, first: int, last: int, chunks: np.ndarray, frames: np.ndarray) -> np.ndarray:
+def _joined(rows: np.ndarray, first: int, last: int, chunks: np.ndarray, frames: np.ndarray, best_of: int | None
+            ) -> np.ndarray:
     """Rows of a pair whose groups ``first`` … ``last`` − 1 are of several chunks, through ``merge_chunks``."""
     found = []
     group_of: dict[int, int] = {}
@@ -385,7 +388,7 @@ def _joined(rows: np.ndarray, first: int, last: int, chunks: np.ndarray, frames:
             by_frame[int(frames[group])] = [Hsp(*row[:7]) for row in own.tolist()]
             group_of.setdefault(int(frames[group]), group)
         found.append((int(chunk), by_frame))
-    return np.array([row for frame, hsps in merge_chunks(found).items()
+    return np.array([row for frame, hsps in merge_chunks(found, best_of=best_of).items()
                      for row in _hsp_rows(hsps, group_of[frame])], np.int64).reshape(-1, 8)
 
 

@@ -87,6 +87,7 @@ class GappedExtension(ExtendStage):
     reads = (BASES,)
     columns = (CHUNK_COLUMN, *WORD_COLUMNS)
     scoring = NucleotideScoring
+    uses = ("subject_besthit",)
     takes_order = ("query", "target", "chunk")
     gives_order = ("query", "target")
 
@@ -105,7 +106,8 @@ class GappedExtension(ExtendStage):
             place = int(context.queries.locate(query))
             length = int(context.queries.lengths[place])
             found = merge_chunks(
-                [(chunk, self._chunk(context, query, target, chunk, segments)) for chunk, segments in chunks]
+                [(chunk, self._chunk(context, query, target, chunk, segments)) for chunk, segments in chunks],
+                best_of=length if context.options.subject_besthit else None,
             )
             for frame, hsps in found.items():
                 for hsp in hsps:

@@ -87,9 +87,10 @@ class NucleotideSegmentsCpu(NucleotideSegments):
         rows[:, SCORE], rows[:, TARGET_START] = data["score"][order], data["target_pos"][order]
         rows[:, QUERY_START] = np.where(frame < 0, groups[rows[:, GROUP_OF], SIZE] - start - length, start)
         rows[:, QUERY_END], rows[:, TARGET_END] = rows[:, QUERY_START] + length, rows[:, TARGET_START] + length
-        rows = _joined(rows, bounds, chunk)
-        if context.options.subject_besthit:
-            rows = rows[_in_no_better_one(rows, groups, group_starts(query[firsts], target[firsts]))]
+        pairs, best = group_starts(query[firsts], target[firsts]), context.options.subject_besthit
+        rows = _joined(rows, groups, pairs, chunk, best)
+        if best:
+            rows = rows[_in_no_better_one(rows, groups, pairs)]
 
         def evalues(rows: np.ndarray) -> np.ndarray:
             found: np.ndarray = scoring.evalues(rows[:, SCORE], query_of[rows[:, GROUP_OF]],
@@ -133,21 +134,31 @@ def _in_no_better_one(rows: np.ndarray, groups: np.ndarray, pairs: np.ndarray) -
     return kept
 
 
-def _joined(rows: np.ndarray, bounds: np.ndarray, chunks: np.ndarray) -> np.ndarray:
-    """Rows with the parts of neighbouring pieces of targets joined; by group, best first."""
+def _joined(rows: np.ndarray, groups: np.ndarray, pairs: np.ndarray, chunks: np.ndarray, best: bool) -> np.ndarray:
+    """Rows with the parts of neighbouring pieces of targets joined; by group, best first.
+
+    Args:
+        rows, pairs: as ``_in_no_better_one`` has them.
+        chunks: i64[n], the pieces of rows.
+        best: whether those in the range of a better one of the target go after every piece.
+    """
     parts = []
-    for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        own = rows[low:high]
-        if chunks[low] != chunks[high - 1]:
+    ends = np.searchsorted(rows[:, GROUP_OF], pairs)
+    several = np.minimum.reduceat(chunks, ends[:-1]) != np.maximum.reduceat(chunks, ends[:-1])
+    for first, low, high, many in zip(pairs.tolist(), ends.tolist(), ends[1:].tolist(), several.tolist()):
+        own, pieces = rows[low:high], chunks[low:high]
+        if many:
+            group_of = {-1 if groups[group, TURNED] else 1: group for group in np.unique(own[:, GROUP_OF]).tolist()}
             found = []
-            for chunk in sorted(set(chunks[low:high].tolist())):
-                there = own[chunks[low:high] == chunk]
+            for chunk in np.unique(pieces).tolist():
+                there = own[pieces == chunk]
                 there[:, [TARGET_START, TARGET_END]] -= chunk
-                found.append((chunk, {0: [Hsp(*row[:5]) for row in there.tolist()]}))
-            hsps = merge_chunks(found, overlaps)[0]
+                found.append((chunk, {frame: [Hsp(*row[:5]) for row in there[there[:, GROUP_OF] == group].tolist()]
+                                      for frame, group in group_of.items()}))
+            merged = merge_chunks(found, overlaps, int(groups[first, SIZE]) if best else None)
             own = np.array([(hsp.score, hsp.query_start, hsp.query_end, hsp.target_start, hsp.target_end, 0, 0, 0)
-                            for hsp in hsps], np.int64)
-            own[:, GROUP_OF] = rows[low, GROUP_OF]
+                            for hsps in merged.values() for hsp in hsps], np.int64)
+            own[:, GROUP_OF] = [group_of[frame] for frame, hsps in merged.items() for _ in hsps]
         parts.append(own)
     joined = np.concatenate(parts)
     return joined[_best_first(joined, joined[:, GROUP_OF])]

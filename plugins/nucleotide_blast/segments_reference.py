@@ -56,7 +56,8 @@ class NucleotideSegments(ExtendStage):
             chunks = [(chunk, _by_frame(own, chunk, len(bases))) for chunk, own in groupby(group, key=lambda r: r[2])]
             strands = {frame: strand_codes(searched_query(context, query), frame) for frame in (1, -1)}
             real = {frame: strand_codes(bases, frame) for frame in (1, -1)}
-            for frame, hsp in self._segments(context, merge_chunks(chunks, overlaps), len(bases)):
+            best_of = len(bases) if context.options.subject_besthit else None
+            for frame, hsp in self._segments(context, merge_chunks(chunks, overlaps, best_of), len(bases)):
                 context.advance(1, len(records))
                 strand = context.scoring.query(place).strand(frame)
                 if context.scoring.evalue(hsp.score, place, frame) > context.options.evalue:

@@ -46,6 +46,16 @@ def test_one_alignment_may_take_in_several_of_several_pieces():
     assert [(hsp.target_start, hsp.target_end) for hsp in merged] == [(92, 142), (300, 350)]
 
 
+def test_what_lies_in_a_better_one_goes_before_the_next_piece_is_looked_at():
+    """The second of the first piece would be joined to that of the next, and then be the best."""
+    def parts():
+        return [(0, {1: [Hsp(30, 0, 30, 0, 30), Hsp(10, 20, 30, 92, 102)]}), (100, {1: [Hsp(25, 28, 53, 0, 25)]})]
+
+    joined, best = merge_chunks(parts())[1], merge_chunks(parts(), best_of=100)[1]
+    assert [(hsp.query_start, hsp.query_end) for hsp in joined] == [(20, 53), (0, 30)]
+    assert [(hsp.query_start, hsp.query_end) for hsp in best] == [(0, 30), (28, 53)]
+
+
 def test_segments_are_joined_on_one_diagonal_only_and_wherever_they_lie_in_the_overlap():
     def merged(second: Hsp) -> list[Hsp]:
         first = Hsp(100, 0, 50, 4_999_950, 5_000_000)

@@ -207,7 +207,9 @@ def test_rows_are_blastns(folder, task, options, kind, outfmt):
 @needs_blastn
 @pytest.mark.parametrize(("task", "options"), [
     ("blastn", {"word_size": 5, "evalue": 100.0}), ("megablast", {"word_size": 11, "evalue": 100.0}),
-    ("blastn", {"word_size": 7, "ungapped": True, "evalue": 100.0})])
+    ("blastn", {"word_size": 7, "ungapped": True, "evalue": 100.0}),
+    ("blastn", {"word_size": 5, "evalue": 100.0, "subject_besthit": True}),
+    ("blastn", {"word_size": 4, "ungapped": True, "evalue": 100.0, "subject_besthit": True})])
 def test_rows_are_blastns_where_alignments_meet_at_a_masked_base(repeats, task, options):
     assert_rows_are_blastns(repeats, task, options, "hard", "6 std btop nident positive")
 
