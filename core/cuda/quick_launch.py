@@ -1,10 +1,10 @@
 """CUDA kernels are launched by one call of the driver that keeps the interpreter.
 
 To launch a kernel numba asks the driver several things and gives the interpreter away each time, which takes 0.1 ms,
-and several times as long where other threads want the interpreter. So numba launches a kernel the first time only,
-which compiles and loads it. From then on arguments of the same types go straight to the driver. They stand in memory
-as numba's kernels read them: a number by itself; an array as two words of 0, its number of items, their size in bytes,
-its address, its shape, and its strides.
+and several times as long where other threads want the interpreter (docs/performance/blastp.md). So numba compiles and
+loads kernels, and their arguments go straight to the driver. They stand in memory as numba's kernels read them: a
+number by itself; an array as two words of 0, its number of items, their size in bytes, its address, its shape, and its
+strides. Arguments of other types go by numba.
 """
 
 import ctypes
@@ -46,7 +46,10 @@ class _Entry(NamedTuple):
 
 
 class QuickKernel:
-    """A CUDA kernel: ``kernel[blocks, threads, stream, shared](*arguments)`` launches it, as numba's do, by any thread.
+    """A CUDA kernel: ``kernel[blocks, threads, stream, shared](*arguments)`` queues it, as numba's do, by any thread.
+
+    ``blocks`` and ``threads`` are numbers or up to three of them, ``shared`` is in bytes; the last two may be left out.
+    Arguments are numbers and arrays of the current device. What the driver refuses raises ``BackendError``.
 
     Args:
         dispatcher: numba's, which has one compiled kernel for all arguments of the same types.

@@ -64,8 +64,7 @@ class GroupSize(NamedTuple):
 
     def need(self, largest: int, total: int) -> WorkSize:
         """Size of the work where the largest set of models has so many words, and all of them: its stretches are pairs,
-        and its query words that are on the device at a time.
-        """
+        and its query words that are on the device at a time."""
         words = self.words if total <= self.words else 2 * max(largest, self.words)
         return WorkSize(self.pairs, 0, 0, 2, words).rounded()
 
