@@ -468,7 +468,7 @@ def check_parts() -> None:
 
 
 def check_random(residues: int, seed: int = 0) -> None:
-    """Random cases, until the targets had so many residues."""
+    """Random cases, the filter and whole searches, until the targets had so many residues."""
     done = 0
     while done < residues:
         generator = np.random.default_rng(seed)
@@ -480,6 +480,10 @@ def check_random(residues: int, seed: int = 0) -> None:
         expected, left_out = SegmentDiagonalsCpu().run(context, None), context.counters["pairs left out"]
         assert_same_records(expected, SegmentDiagonalsCuda().run(context, None))
         assert context.counters["pairs left out"] == 2 * left_out, seed
+        options = {"evalue": float(generator.choice([1e-3, 10.0])), "comp_based_stats": str(seed % 3)}
+        wanted, found = (run_pipeline("blastp", context.queries, context.targets, options, backend=backend, threads=4,
+                                      volume_residues=size) for backend, size in (("cpu", 1 << 26), ("cuda", 50_000)))
+        assert_same_hits(wanted, found)
         done, seed = done + context.targets.total_residues, seed + 1
     print(f"{done:,} residues of random targets, {seed} cases")
 
