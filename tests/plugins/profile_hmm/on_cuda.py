@@ -546,8 +546,9 @@ def check_random(residues: int, seed: int = 0) -> None:
         same(context)
         pairs = MsvFilterCpu().run(context, None)
         same_scores(context, pairs, dict.fromkeys(FILTERS, len(pairs)))
-        wanted, found = (run_pipeline("hmmsearch", models, targets, {}, backend=backend, threads=4, volume_residues=size)
-                         for backend, size in (("cpu", 1 << 26), ("cuda", 50_000)))
+        wanted, found = (
+            run_pipeline("hmmsearch", models, targets, {}, backend=backend, threads=4, volume_residues=size)
+            for backend, size in (("cpu", 1 << 26), ("cuda", 50_000)))
         assert_same_hits(wanted, found)
         done, seed = done + targets.total_residues, seed + 1
     print(f"{done:,} residues of random targets, {seed} cases")
