@@ -444,7 +444,7 @@ class Made(NamedTuple):
         return Made(rows, spans, runs)
 
 
-class Wanted(NamedTuple):
+class TracebackInput(NamedTuple):
     """What is to be traced.
 
     Attributes:
@@ -477,7 +477,7 @@ WORTH_A_PIECE = 1 << 20
 """Bases of a query that alignments of a group may take in, from which on another piece is made of the group."""
 
 
-def pieces_of(bounds: np.ndarray, bases: np.ndarray, threads: int) -> dict[int, list[tuple[int, int]]]:
+def parts_of_groups(bounds: np.ndarray, bases: np.ndarray, threads: int) -> dict[int, list[tuple[int, int]]]:
     """Rows first … last − 1 of pieces of those groups that would keep one thread busy while others have no work left.
 
     Args:
@@ -535,13 +535,13 @@ class TracebackCpu(Traceback):
         groups = np.stack([offsets[places], offsets[places + 1] - offsets[places], targets.offsets[at],
                            targets.lengths[at], minus, cutoffs,
                            scoring.of_queries(lambda of: of.xdrop_final)[query_of]], axis=1).astype(np.int64)
-        rows, counts, paths = self.aligned(context, Wanted(strands, real, offsets, groups, bounds, hsps))
+        rows, counts, paths = self.aligned(context, TracebackInput(strands, real, offsets, groups, bounds, hsps))
         return final_records(context, rows, counts, paths, query_of, at, minus)
 
-    def aligned(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
+    def aligned(self, context: Context, given: TracebackInput) -> tuple[np.ndarray, np.ndarray, Ragged]:
         """Final alignments, by group, best first: rows, counts and paths."""
-        groups, bounds, hsps = wanted.groups, wanted.bounds, wanted.hsps
-        begin = self.tracer(context, wanted.strands, wanted.real, wanted.offsets)
+        groups, bounds, hsps = given.groups, given.bounds, given.hsps
+        begin = self.tracer(context, given.strands, given.real, given.offsets)
         around = around_of_rows(groups, bounds, hsps)
         low, high = self.within_reach(context, around)
 
@@ -550,7 +550,7 @@ class TracebackCpu(Traceback):
             own[:, LOW] -= residues.begin
             return residues
 
-        pieces = pieces_of(bounds, around[:, :2].sum(axis=1), context.threads)
+        pieces = parts_of_groups(bounds, around[:, :2].sum(axis=1), context.threads)
 
         def piece(task: tuple[int, int, int]) -> Made:
             group, *rows = task
@@ -571,7 +571,7 @@ class TracebackCpu(Traceback):
                 made = self._taken_in_turn(ahead.pop(span[0]), own, hsps[some])
             else:
                 made = self.traced(own, starts, hsps, *begin(residues))
-            rows, counts, paths = self.chosen(context, wanted, residues, own, made)
+            rows, counts, paths = self.chosen(context, given, residues, own, made)
             rows[:, GROUP_OF] += span[0]
             context.advance(int(starts[-1] - starts[0]), len(hsps))
             return rows, counts, paths
@@ -619,10 +619,10 @@ class TracebackCpu(Traceback):
             saved = saved.grown()
         return kept[: progress[COUNT]]
 
-    def chosen(self, context: Context, wanted: Wanted, around: Around, groups: np.ndarray, made: Made
+    def chosen(self, context: Context, given: TracebackInput, around: Around, groups: np.ndarray, made: Made
                ) -> tuple[np.ndarray, np.ndarray, Ragged]:
         """Alignments that stay, by group, best first: rows, counts and paths. around: of ``aligned_residues``."""
-        strands, real, (rows, spans, runs), residues = wanted.strands, wanted.real, made, around.codes
+        strands, real, (rows, spans, runs), residues = given.strands, given.real, made, around.codes
         costs, room = base_costs(context.scoring), np.empty((5, len(rows) + 1), np.int64)
         order = room[3]
         count, entries = _choose(

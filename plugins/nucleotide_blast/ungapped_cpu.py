@@ -20,7 +20,7 @@ from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_group
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.index_reference import WIDEST_SMALL, WORDS
 from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, eights, packed_bases
-from seqloom.plugins.nucleotide_blast.pieces import Pieces, pieces_of
+from seqloom.plugins.nucleotide_blast.pieces import TargetPieces, pieces_of
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands_cpu import lay_out
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
@@ -381,7 +381,7 @@ class Extension(NamedTuple):
     first: int
     limits: np.ndarray
     targets: SequenceBatch
-    pieces: Pieces
+    pieces: TargetPieces
 
     def spans(self, numbers: np.ndarray) -> np.ndarray:
         """i8[g, 2]: first and last base of chunks in ``bits``.
