@@ -259,6 +259,41 @@ def move_on(found, first, last, bases):
         found[row, 1] += bases
 
 
+@inline
+def in_stretches(scan, given, late, width, stride, turns, piece, opens, found, first, present):
+    """Hits of a piece from a word on, by ``scan`` of each of its stretches: rows of place in the strands, place in the
+    piece, shift.
+
+    Words are numbered through the stretches. Returns the number of rows, that of equal words, and the word from which
+    on there was no room, or −1.
+
+    Args:
+        scan: kernel, called with a stretch, ``given``, room, the number of the first word in the stretch, and
+            ``present``; returns the same, of this stretch.
+        given: tuple of what else it needs.
+        late: where in a stretch the first word is.
+        width, stride: bases of a word, and from one to the next.
+        turns: how often the words of a stretch are gone through.
+        piece: ``Piece``. opens: ``Open``.
+        found: i4[n, 3], room for rows.
+        first: number of the first word to be looked for.
+        present: ``room_for_present``.
+    """
+    count = looked_up = before = 0
+    for number in range(len(opens.stretches)):
+        stretch = stretch_of(piece, opens, number, before)
+        words, begin = turns * words_of(stretch, late, width, stride), max(0, first - before)
+        if begin < min(words, stretch.behind):
+            more, known, after = scan(stretch, given, found[count:], begin, present)
+            move_on(found, count, count + more, stretch.begin - piece.begin)
+            count += more
+            looked_up += known
+            if after >= 0:
+                return count, looked_up, before + after
+        before += words
+    return count, looked_up, -1
+
+
 class PackedBases(NamedTuple):
     """All bases of a volume: u1 bits, i8[m, 3] runs of ambiguities, how many bases there are, and how many there are in
     the first byte that belong to what is before the volume, 0 to 3."""
