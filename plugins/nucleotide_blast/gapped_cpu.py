@@ -96,15 +96,12 @@ def _unambiguous(codes, ambiguous, bases):
     return bits
 
 
-def never_equal(codes: np.ndarray, ambiguous: int) -> np.ndarray:
-    """Codes with every ambiguity made unequal to all codes of the other sequence; the same array where none is."""
-    bases = np.empty(len(codes), np.uint8)
-    return bases if _unambiguous(codes, np.uint8(ambiguous), bases) > 3 else codes
-
-
 def matchable_strands(strands: np.ndarray) -> greedy_cpu.Sequence:
-    """Strands whose ambiguities are equal to nothing in any target, and so no ambiguity there to anything in them."""
-    return greedy_cpu.sequence(never_equal(strands, _AMBIGUOUS))
+    """u1 strands whose ambiguities are equal to nothing in any target, and so no ambiguity there to anything in them;
+    the same array where they have none."""
+    bases = np.empty(len(strands), np.uint8)
+    has_ambiguities = _unambiguous(strands, np.uint8(_AMBIGUOUS), bases) > 3
+    return greedy_cpu.sequence(bases if has_ambiguities else strands)
 
 
 @kernel

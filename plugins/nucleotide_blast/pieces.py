@@ -31,15 +31,9 @@ HARD = int(NUCLEOTIDE.codes[ord("B")])
 """What the peer reads in place of a hard-masked base: C, G or T, which scores more than N and is equal to none."""
 
 
-def chunk_starts(length: int) -> range:
-    """Where the chunks of a target of this length begin."""
-    step = CHUNK - CHUNK_OVERLAP
-    return range(0, max(1, length - CHUNK_OVERLAP), step)
-
-
 def chunks_of(lengths: np.ndarray, chunk: int, overlap: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number i8[c] of the sequence of each chunk of sequences of i8[n] lengths, and where in it each begins, i8[c], as
-    ``chunk_starts``: chunks of so many bases that overlap by so many."""
+    """Number i8[c] of the sequence of each chunk of sequences of i8[n] lengths, and where in it each begins, i8[c]:
+    chunks of so many bases that overlap by so many, and at least one of every sequence."""
     counts = np.maximum(1, -(-(lengths - overlap) // (chunk - overlap)))
     numbers = np.repeat(np.arange(len(lengths)), counts)
     return numbers, (np.arange(len(numbers)) - np.repeat(offsets_of(counts)[:-1], counts)) * (chunk - overlap)

@@ -153,7 +153,7 @@ def _extend_group(rules, query, groups, bits, low, width, hits, order, limits, w
 
 
 @kernel
-def _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach):
+def _has_company(hits, order, firsts, states, hit, own, end, window, reach):
     """Whether a hit that waits on a diagonal nearby pairs with this one, of diagonal ``own``, which ends at ``end``."""
     first, last = hit[TARGET] - hit[SHIFT] + hit[LENGTH] - window, end - 2 * hit[LENGTH]
     for step in (1, -1):
@@ -212,7 +212,7 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
         if state[SAVED] or start + hit[LENGTH] > state[EXPLORED] + window:
             more, double = _goes_on(indexed, table_width, query, bits, low, hit)
             end += more
-            nearby = not double and _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach)
+            nearby = not double and _has_company(hits, order, firsts, states, hit, own, end, window, reach)
             alone = not double and not nearby
         if not alone:
             limit = limits[hit[MINUS_STRAND]]
