@@ -127,6 +127,7 @@ def dust_intervals(
 
 
 def _half_open(found: Intervals_) -> np.ndarray:
+    """i8[n, 2]: closed intervals as half-open ones."""
     return np.array(found, np.int64).reshape(-1, 2) + np.array([0, 1])
 
 
@@ -170,6 +171,7 @@ class _Search:
         return found.tolist()
 
     def _base(self, place: int) -> int:
+        """The base at a place, 0 to 3: for N a random one, for any other ambiguity A."""
         code = int(self._codes[place])
         if code == _N:
             return self._random.draw() & 3

@@ -188,7 +188,11 @@ def _size(spans: np.ndarray) -> int:
 
 
 class Around(NamedTuple):
-    """Codes around hits: u1 from a place of the volume on, of which i8[s, 2] ``stretches`` of places alone are written.
+    """Codes around hits.
+
+    Attributes:
+        codes: u1[n], of places of the volume from ``begin`` on; those of ``spans`` alone are written.
+        spans: i8[s, 2], places of the volume, as ``stretches`` gives them.
     """
 
     codes: np.ndarray
@@ -221,8 +225,13 @@ ALL = 1 << 62
 
 
 class Piece(NamedTuple):
-    """Neighbouring bases of a volume: u1 bits, u8 ``words`` of them, where the piece begins in these, its bases, and a
-    word that is the first one not to be looked for."""
+    """Neighbouring bases of a volume.
+
+    Attributes:
+        bits: u1, four bases each. words: u8, ``eights`` of these.
+        begin, size: the base of ``bits`` at which the piece begins, and how many it has.
+        behind: number of the first word that isn't to be looked for.
+    """
 
     bits: np.ndarray
     words: np.ndarray

@@ -83,7 +83,7 @@ class HitFilter(NamedTuple):
 
     Attributes:
         every: whether all are kept nevertheless; the rest is empty then.
-        rules: i8[k, k], the score matrix, and i8, ``scores_of_groups``.
+        rules: i4[16, 16], the score matrix, and i8[256], ``scores_of_groups``.
         strands, begins: u1 and i8, ``laid_out_strands``. groups: u8, ``eights`` of ``grouped`` strands.
         limits: i8[q, 2, 3], ``strand_limits``.
     """
@@ -228,7 +228,10 @@ def scan_sampled(piece, size, width, stride, table, query, widths, most, hit_fil
 
 
 def most_rows(size: int, stride: int, widths: np.ndarray) -> int:
-    """Rows that a pair of equal words may give: places that BLAST looks at, of which the word is the first one."""
+    """Rows that a pair of equal words may give: places that BLAST looks at, of which the word is the first one.
+
+    widths: i4[k], bases of the words that BLAST has of each query.
+    """
     need = size - widths
     return int(((stride + need) // (need + 1) + 1).max())
 

@@ -36,10 +36,12 @@ _GROUP = 8
 
 
 class QueryTable(NamedTuple):
-    """``compared_strands`` of all queries: u1 bases, bool places of table words, bool places from which a whole word is
-    open.
+    """``compared_strands`` of all queries, one behind the other.
 
-    eights: u8, the eight bases from each place on. begins, blocks: as of ``Places``.
+    Attributes:
+        strands: u1[m], bases. eights: u8, the eight bases from each place on, the first one lowest.
+        indexed: bool[m], where words of the table begin. opens: bool[m], from where on a whole word isn't masked.
+        begins, blocks: as of ``scanned_cpu.Places``.
     """
 
     strands: np.ndarray
@@ -281,8 +283,8 @@ def all_hits(columns: int, scan: Callable[[np.ndarray, int], tuple[int, int, int
              ) -> tuple[list[np.ndarray], int]:
     """Rows that a scan finds, i4[n, columns], part by part; and how many equal words there were.
 
-    scan: called with room and where to begin; gives the rows that are in the room, how many equal words there were, and
-    where it ran out of it, or −1.
+    scan: called with room and where to begin; gives the number of rows that are in the room, how many equal words there
+    were, and where it ran out of it, or −1.
     """
     parts: list[np.ndarray] = []
     room, words = np.empty((ROOM, columns), np.int32), 0

@@ -429,7 +429,12 @@ def _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths
 
 
 class Made(NamedTuple):
-    """Traced alignments: i8[n, 8] rows with groups, i8[n, 2] first run and number of runs of each, i4[m, 2] runs."""
+    """Traced alignments.
+
+    Attributes:
+        rows: i8[n, 8], with the group of each. spans: i8[n, 2], first run of each, and how many it has.
+        runs: i4[m, 2], operation and length.
+    """
 
     rows: np.ndarray
     spans: np.ndarray
@@ -448,8 +453,10 @@ class TracebackInput(NamedTuple):
     """What is to be traced.
 
     Attributes:
-        strands, real: u1, ``laid_out_strands`` as they are searched, and of real residues; ``offsets`` of them.
-        groups: i8[g, 7]. bounds: i8[g + 1], their rows of ``hsps``, i8[n, 8].
+        strands, real: u1, ``laid_out_strands`` as they are searched, and of real residues.
+        offsets: i8[4k + 1], ``strand_offsets`` of them.
+        groups: i8[g, 7], columns ``BEGIN`` … ``X_DROP``. bounds: i8[g + 1], the first row of ``hsps`` of each.
+        hsps: i8[n, 8], preliminary alignments.
     """
 
     strands: np.ndarray
@@ -508,7 +515,7 @@ class TracebackCpu(Traceback):
 
     @abstractmethod
     def reach(self, scoring: Any, bases: np.ndarray) -> np.ndarray:
-        """How many bases of a target an alignment with so many of a query can take in at most."""
+        """i8[n]: how many bases of a target an alignment with i8[n] ``bases`` of a query can take in at most."""
 
     @abstractmethod
     def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray) -> Tracer:
@@ -682,7 +689,13 @@ def paths_and_counts(real: np.ndarray, residues: np.ndarray, groups: np.ndarray,
 
 def final_records(context: Context, rows: np.ndarray, counts: np.ndarray, paths: Ragged, query_of: np.ndarray,
              at: np.ndarray, minus: np.ndarray) -> Alignments:
-    """Alignments in forward coordinates."""
+    """Alignments in forward coordinates.
+
+    Args:
+        rows, counts, paths: of ``paths_and_counts``, i8[n, 8] and i8[n, columns of ``PathCounts``].
+        query_of, at, minus: i8[g], i8[g] and bool[g], places of the query and of the target of each group, and
+            whether it is of the minus strand.
+    """
     group = rows[:, GROUP_OF]
     length, turned = context.queries.lengths[query_of[group]], minus[group]
     start, end = rows[:, QUERY_START], rows[:, QUERY_END]

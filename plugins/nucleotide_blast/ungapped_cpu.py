@@ -370,8 +370,14 @@ def table_words(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class Extension(NamedTuple):
-    """What all extensions of a unit share: matrix and scores of groups, strands with ``group_bytes`` and
-    begins, packed targets, and where in these the volume begins."""
+    """What all extensions of a unit share.
+
+    Attributes:
+        rules: i4[16, 16] and i8[256], scores of a pair of bases, and of a group of four (``scores_of_groups``).
+        strands, begins: u1[m] and i8[k + 1], of ``laid_out_strands``. groups: u8, ``eights`` of ``grouped``.
+        bits: u1, packed targets. first: the base of these at which the volume begins.
+        limits: i8[k, 2, 3], of ``strand_limits``.
+    """
 
     rules: tuple[np.ndarray, np.ndarray]
     strands: np.ndarray
