@@ -249,7 +249,7 @@ class _Work:
         """Records of some runs in order, earlier runs first among equal keys: some at a time. Uses the runs up."""
         size = max(_PIECE, block // (len(runs) + 1))
         counts = self._counts if self._unique else None
-        sources = [_Pieces(self._spill, counts, run, self._kind, self._by, size) for run in runs]
+        sources = [_RunReader(self._spill, counts, run, self._kind, self._by, size) for run in runs]
         kept: list[tuple[Block, np.ndarray | None]] = []  # the last record, which may have equals in what comes
         while sources := [source for source in sources if source.unread()]:
             # What is at most the least of the last keys can't come behind what isn't read; of keys equal to it only
@@ -267,7 +267,7 @@ class _Work:
             yield part, np.zeros(1, row_type(1)), sums
 
 
-class _Pieces:
+class _RunReader:
     """A run, read piece by piece."""
 
     def __init__(self, spill: _Spill, counts: _Spill | None, run: _Run, kind: str, by: str, size: int) -> None:

@@ -15,7 +15,7 @@ from ..core.errors import SeqloomError
 from ..core.options import OptionInfo
 from ..storage.results.run_row import new_run_id
 from .children import TaskError
-from .choices import Program, Wanted
+from .choices import Program, SearchChoice
 from .queries import Refused, checked, unpacked
 from .reading import check_form, content_type, json_of, wants_page
 from .safety import FORMS
@@ -80,7 +80,7 @@ class Beginning:
         bases = [bases] if isinstance(bases, str) else bases
         if not isinstance(pipeline, str) or not isinstance(bases, list) or not all(isinstance(b, str) for b in bases):
             raise HTTPException(400, "a search has a pipeline and a database, by their names")
-        search = await self._accept(self.site.catalogue.wanted(pipeline, bases, options), query, title)
+        search = await self._accept(self.site.catalogue.choice(pipeline, bases, options), query, title)
         return self.site.pressed(request, search, 201)
 
     async def _from_form(self, request: Request) -> Response:
@@ -94,8 +94,8 @@ class Beginning:
             try:
                 options = {name.removeprefix(OPTION): value for name, value in fields.items()
                            if name.startswith(OPTION) and value.strip()}
-                wanted = site.catalogue.wanted(pipeline, bases, options)
-                search = await self._accept(wanted, await _query_of(form, fields), fields.get("title", ""))
+                choice = site.catalogue.choice(pipeline, bases, options)
+                search = await self._accept(choice, await _query_of(form, fields), fields.get("title", ""))
             except (SeqloomError, Refused, TaskError) as error:
                 if not wants_page(request) or pipeline not in site.catalogue.programs:
                     raise
@@ -104,10 +104,10 @@ class Beginning:
                 return await self._form(request, pipeline, values, str(error), status)
         return site.pressed(request, search, 201)
 
-    async def _accept(self, wanted: Wanted, sent: bytes, title: str) -> Search:
-        query = await asyncio.to_thread(_text_of, sent, self.site.settings.upload, wanted.program.query)
-        request = {"pipeline": wanted.program.name, "databases": [base.name for base in wanted.bases],
-                   "options": wanted.options, "title": " ".join(title.split())[:200], "command": wanted.command,
+    async def _accept(self, choice: SearchChoice, sent: bytes, title: str) -> Search:
+        query = await asyncio.to_thread(_text_of, sent, self.site.settings.upload, choice.program.query)
+        request = {"pipeline": choice.program.name, "databases": [base.name for base in choice.bases],
+                   "options": choice.options, "title": " ".join(title.split())[:200], "command": choice.command,
                    "asked": datetime.now(UTC).isoformat(timespec="seconds"), "bytes": len(query)}
         return await self.site.queue.add(new_run_id(), request, query)
 

@@ -102,8 +102,8 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a request chose, checked."""
+class SearchChoice:
+    """The program, databases and options of a search that somebody asks for, checked."""
 
     program: Program
     bases: tuple[Base, ...]
@@ -153,7 +153,7 @@ class Catalogue:
         usual = ("blastp", "megablast", "hmmscan")
         return next((name for name in usual if name in self.programs), next(iter(self.programs), ""))
 
-    def wanted(self, pipeline: str, bases: Sequence[str], options: Mapping[str, Any]) -> Wanted:
+    def choice(self, pipeline: str, bases: Sequence[str], options: Mapping[str, Any]) -> SearchChoice:
         """A choice, if it can be had.
 
         Raises:
@@ -185,7 +185,7 @@ class Catalogue:
                 chosen[name] = parsed
         family = registry().family(program.pipeline.family)
         build_options(family.Options, {**program.pipeline.defaults, **chosen})
-        return Wanted(program, tuple(known[name] for name in dict.fromkeys(bases)), chosen)
+        return SearchChoice(program, tuple(known[name] for name in dict.fromkeys(bases)), chosen)
 
     def formats_of(self, pipeline: str) -> list[Format]:
         """What can be downloaded of a run of a pipeline."""

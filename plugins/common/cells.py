@@ -117,7 +117,7 @@ def number_text(cell: int) -> bytes:
 
 
 def integers(values: np.ndarray, texts: Texts) -> np.ndarray:
-    """Cells of integers; of what a plugin has in their place, as Python prints it."""
+    """i8[n]: cells of integers; of what a plugin has in their place, as Python prints it."""
     if values.dtype.kind != "i" or (values.itemsize > 4 and bool(((values >= LARGEST) | (values <= -LARGEST)).any())):
         return texts.add([str(value) for value in values.tolist()])
     return values.astype(np.int64) << 8
@@ -174,7 +174,7 @@ def _scientific(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def evalue_cells(values: np.ndarray, texts: Texts) -> np.ndarray:
-    """Cells in the manner of ``evalue_text``."""
+    """i8[n]: cells in the manner of ``evalue_text``."""
     values = values.astype(np.float64, copy=False)
     none, small = values < SMALLEST_EVALUE, (values >= SMALLEST_EVALUE) & (values < 0.0009)
     decimals = np.where(none, 1, 3 - np.searchsorted(_STEPS, values, "right"))
@@ -186,7 +186,7 @@ def evalue_cells(values: np.ndarray, texts: Texts) -> np.ndarray:
 
 
 def bit_score_cells(values: np.ndarray, texts: Texts) -> np.ndarray:
-    """Cells in the manner of ``bit_score_text``."""
+    """i8[n]: cells in the manner of ``bit_score_text``."""
     values = values.astype(np.float64, copy=False)
     whole = values > 99.9
     left = values > 99999
@@ -195,21 +195,21 @@ def bit_score_cells(values: np.ndarray, texts: Texts) -> np.ndarray:
 
 
 def score_cells(values: np.ndarray, texts: Texts) -> np.ndarray:
-    """Cells in the manner of ``score_text``."""
+    """i8[n]: cells in the manner of ``score_text``."""
     if values.dtype.kind != "f":
         return integers(values, texts)
     return decimal_cells(values.astype(np.float64), 1, texts, score_text)
 
 
 def percent_cells(counts: np.ndarray, totals: np.ndarray, decimals: int, texts: Texts) -> np.ndarray:
-    """Cells in the manner of ``percent_text``."""
+    """i8[n]: cells in the manner of ``percent_text``."""
     there = (totals > 0) & (counts >= 0)
     share = np.where(there, counts, np.nan) / np.where(there, totals, 1) * 100
     return decimal_cells(share, decimals, texts, lambda value: f"{value:.{decimals}f}")
 
 
 def coverage_cells(covered: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Cells in the manner of ``coverage_text``."""
+    """i8[n]: cells in the manner of ``coverage_text``."""
     share = 100.0 * covered / np.maximum(lengths, 1)
     rounded = np.where(share < 99, share + 0.5, share).astype(np.int64)
     return np.where(lengths > 0, rounded << 8, ABSENT_CELL)

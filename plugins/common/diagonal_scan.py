@@ -170,9 +170,16 @@ class Queries(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Arrays to work in: the last target of each lane, residues of lanes, the same as columns, scores laid out, the
-    last column of each row, odd columns of one row, bits of rows that are good, these rows, what was noted last, and
-    what is found."""
+    """Arrays to work in.
+
+    Attributes:
+        current: the last target of each lane.
+        tile: u1[lanes · TILE], residues of lanes. columns: u1[lanes · TURNED], the same as columns.
+        laid: i1, scores laid out. row: i1[residues of queries · lanes], the last column of each row.
+        odd: i1, odd columns of one row.
+        good: u8, bits of rows that are good, ``PARTS`` for each. rows_of: i8, these rows.
+        latest: i8[lanes · MEMORY], what was noted last. found: i8, what is found.
+    """
 
     current: np.ndarray
     tile: np.ndarray

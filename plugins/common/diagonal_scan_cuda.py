@@ -31,18 +31,18 @@ from .diagonal_sieve_cuda import (
     MOST_POSITIONS,
     SIEVE_WORDS,
     Keys,
-    Pieces,
     Ranked,
     Ring,
     Room,
     Sieve,
+    TargetWindows,
     can_sieve,
     fills,
     noted_words,
-    pieces_of,
     queue,
     rings_of,
     sieve_for,
+    windows_of,
 )
 from .diagonal_tiles_cuda import LEAST_SPREAD, LOWEST_SCORE, PAD, RESIDUES, scan_kernel, tile_profile, tiling
 from .grouping import group_starts
@@ -286,10 +286,10 @@ class DeviceScan:
         return _Begun(slot, share, found)
 
     @cached_property
-    def _pieces(self) -> tuple[Pieces, Any]:
+    def _pieces(self) -> tuple[TargetWindows, Any]:
         """Of long targets; and these on the device."""
         order, space = self._volume.target_order, self._common.space
-        pieces, there = pieces_of(order, self._common.reach), order.begins
+        pieces, there = windows_of(order, self._common.reach), order.begins
         if len(pieces.begins):
             name = f"pieces {self._number % 2}"
             space.prepare(name, 2 * MOST_PIECES, np.int64)

@@ -518,7 +518,7 @@ class Room(NamedTuple):
     classes: Any
 
 
-class Pieces(NamedTuple):
+class TargetWindows(NamedTuple):
     """Overlapping pieces of one length, of the longest targets of a volume, which are looked at in place of these: a
     long target would keep some warps at work when all others are done.
 
@@ -534,7 +534,7 @@ class Pieces(NamedTuple):
     owners: np.ndarray
 
 
-def pieces_of(order: TargetOrder, reach: int) -> Pieces:
+def windows_of(order: TargetOrder, reach: int) -> TargetWindows:
     """Pieces of all targets that are much longer than ``reach``: whatever takes so many residues lies in one."""
     lengths, ranked = order.lengths, order.ranked
     step, most = max(_LEAST_STEP, reach), len(lengths)
@@ -548,7 +548,7 @@ def pieces_of(order: TargetOrder, reach: int) -> Pieces:
     owners, firsts = np.repeat(owners, counts), np.repeat(np.cumsum(counts) - counts, counts)
     starts = np.minimum((np.arange(len(owners)) - firsts) * step, lengths[owners] - step - reach)
     firsts = order.firsts[owners] if cut else owners
-    return Pieces(cut, step + reach, firsts + starts, owners)
+    return TargetWindows(cut, step + reach, firsts + starts, owners)
 
 
 class Ranked(NamedTuple):
@@ -561,14 +561,14 @@ class Ranked(NamedTuple):
 
     residues: Any
     order: TargetOrder
-    pieces: Pieces
+    pieces: TargetWindows
     pieces_there: Any
     first: int
     step: int
 
     def whole(self) -> "Ranked":
         """The same without pieces."""
-        return self._replace(pieces=Pieces(0, 0, *np.empty((2, 0), np.int64)))
+        return self._replace(pieces=TargetWindows(0, 0, *np.empty((2, 0), np.int64)))
 
     @property
     def works(self) -> int:

@@ -51,7 +51,8 @@ class KarlinBlock:
 
 @dataclass(frozen=True)
 class ScoreDistribution:
-    """Probabilities of the scores `low`, `low + 1`, … of a pair of random residues; both ends have probability > 0."""
+    """Probabilities, f8[n], of the scores `low`, `low + 1`, … of a pair of random residues; both ends have
+    probability > 0."""
 
     low: int
     probabilities: np.ndarray
@@ -334,7 +335,7 @@ def _rooms(lengths: np.ndarray, variances: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
-    """A function of `math` of each value; numpy's own may differ in the last bit.
+    """f8[n]: a function of `math` of each value; numpy's own may differ in the last bit.
 
     Of many alignments most have the score of others, and each call of the function keeps the interpreter from others.
     """

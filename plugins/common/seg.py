@@ -120,5 +120,6 @@ def log_probabilities(counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 @cache
 def log_factorials(most: int) -> np.ndarray:
-    """ln n! for n = 0…`most` to six decimals: as the peer's table, which settles ties of equally probable stretches."""
+    """f8[`most` + 1]: ln n! for n = 0…`most` to six decimals: as the peer's table, which settles ties of equally
+    probable stretches."""
     return np.round(np.cumsum(np.log(np.maximum(np.arange(most + 1), 1))), 6)

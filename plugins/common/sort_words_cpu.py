@@ -102,7 +102,7 @@ def _packed(keys: Ragged, longest: int, fixed: bool, coding: Coding, threads: in
         keys.values, keys.offsets[a : b + 1], longest, coding.codes, coding.bits, words[a:b])))
 
 
-def length_range(keys: Ragged, threads: int = 1) -> tuple[int, int]:
+def length_range(keys: Ragged, threads: int) -> tuple[int, int]:
     """Lengths of the shortest and of the longest key; 0 and 0 if there are none."""
     if not len(keys) or keys.width:
         return keys.width, keys.width

@@ -38,7 +38,7 @@ class Borders(NamedTuple):
     most: int
 
 
-class Pieces(NamedTuple):
+class SplitTargets(NamedTuple):
     """Overlapping pieces of the longest targets of a volume, which stand for these.
 
     A long one would keep some lanes at work when all others are done. How far pieces have to overlap depends on the
@@ -79,7 +79,7 @@ class TargetOrder:
     begins: Any
     ends: Any
     send: Send
-    pieces: Pieces | None = None
+    pieces: SplitTargets | None = None
     _borders: dict[int, Borders] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -124,7 +124,7 @@ class TargetOrder:
         uncut = self.numbers[self.ranked[np.maximum(places - count, 0) + self.pieces.cut]]
         return np.where(places < count, len(self.numbers) + places, uncut)
 
-    def pieces_of(self, begins: np.ndarray, reach: int | None) -> Pieces | None:
+    def split_longest(self, begins: np.ndarray, reach: int | None) -> SplitTargets | None:
         """Pieces of the targets that are much longer than ``reach``, residues of which an alignment can take.
 
         None where no target is, or the reach has no bound. begins: i8[k], first residues.
@@ -143,7 +143,7 @@ class TargetOrder:
         if len(owners) % 2:
             owners, starts = np.append(owners, owners[-1]), np.append(starts, starts[-1])
             lengths = np.append(lengths, 0)
-        return Pieces(cut, owners, starts, lengths)
+        return SplitTargets(cut, owners, starts, lengths)
 
     def borders(self, together: int, columns_at_once: int) -> Borders:
         """Those of works of ``together`` stretches each, done in parts of so many columns (one work at least).

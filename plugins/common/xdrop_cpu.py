@@ -544,7 +544,11 @@ def set_fine_tables(matrix, lowers, uppers):
 
 
 class Workspace(NamedTuple):
-    """Rows of cells and the state, i8[2, STATE], of two passes."""
+    """What two passes work in.
+
+    Attributes:
+        best, gaps: i1 or i4[2, n], rows of cells. passes: i8[2, STATE], the state of each.
+    """
 
     best: np.ndarray
     gaps: np.ndarray

@@ -16,7 +16,7 @@ from seqloom.plugins.nucleotide_blast.discontiguous_reference import (
     DiscontiguousWords,
 )
 from seqloom.plugins.nucleotide_blast.index_cpu import word_index
-from seqloom.plugins.nucleotide_blast.packed_cpu import bases_from, move_on, stretch_of, words_of
+from seqloom.plugins.nucleotide_blast.packed_cpu import bases_from, in_stretches, words_of
 from seqloom.plugins.nucleotide_blast.scan_cpu import AT_ONCE, fetch_places, note_rank, room_for_present
 from seqloom.plugins.nucleotide_blast.seed_cpu import Scan, shared_scan_footprint, shared_scan_seconds, word_seeds
 from seqloom.plugins.nucleotide_blast.word_table_cpu import bit_of
@@ -78,12 +78,13 @@ def _find_present(piece, begin, count, length, mask, above, table, present):
 
 
 @kernel
-def _scan_stretch(piece, width, masks, length, table, found, first, present):
-    """As ``_scan``, of a stretch.
+def _scan_stretch(piece, given, found, first, present):
+    """As ``_scan``, of a stretch. given: its width, masks, length and table.
 
     The words of one template come after all of another in the table, and so they do here: windows are counted on from
     one template to the next.
     """
+    width, masks, length, table = given
     count, places = 0, words_of(piece, 0, length, 1)
     behind = min(places * len(masks), piece.behind)
     while first < behind:
@@ -104,26 +105,15 @@ def _scan_stretch(piece, width, masks, length, table, found, first, present):
 
 @kernel
 def _scan(piece, opens, width, masks, length, table, found, first, present):
-    """All pairs of equal template words, from a window on: rows of place in the strands, place in the piece, shift.
+    """All pairs of equal template words, from a window on, as hits; see ``in_stretches``.
 
     Args:
-        piece: ``Piece``. opens: ``Open``.
         width: bases of a word.
         masks: of ``masks_of`` for windows of ``length`` bases.
-        present: ``room_for_present``.
+        table: ``WordTable``.
     """
-    count = before = 0
-    for number in range(len(opens.stretches)):
-        stretch = stretch_of(piece, opens, number, before)
-        words, begin = len(masks) * words_of(stretch, 0, length, 1), max(0, first - before)
-        if begin < min(words, stretch.behind):
-            more, _, after = _scan_stretch(stretch, width, masks, length, table, found[count:], begin, present)
-            move_on(found, count, count + more, stretch.begin - piece.begin)
-            count += more
-            if after >= 0:
-                return count, count, before + after
-        before += words
-    return count, count, -1
+    return in_stretches(_scan_stretch, (width, masks, length, table), 0, length, 1, len(masks), piece, opens, found,
+                        first, present)
 
 
 class DiscontiguousWordHitsCpu(DiscontiguousWordHits):

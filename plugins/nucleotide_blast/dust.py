@@ -24,6 +24,7 @@ from seqloom.core.options import option
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.core.stages import Masker
 from seqloom.plugins.nucleotide_blast.dust_cpu import intervals_by_definition, intervals_by_window, intervals_of_whole
+from seqloom.plugins.nucleotide_blast.index_reference import true_stretches
 from seqloom.plugins.nucleotide_blast.random_bases import LaggedFibonacci
 
 _N = NUCLEOTIDE.unknown_code
@@ -126,6 +127,7 @@ def dust_intervals(
 
 
 def _half_open(found: Intervals_) -> np.ndarray:
+    """i8[n, 2]: closed intervals as half-open ones."""
     return np.array(found, np.int64).reshape(-1, 2) + np.array([0, 1])
 
 
@@ -139,7 +141,7 @@ def _append(found: Intervals_, interval: list[int], linker: int) -> None:
 
 def _masked_runs_of_n(codes: np.ndarray, window: int) -> list[tuple[int, int]]:
     """Half-open runs of N that are masked as they are."""
-    runs = _runs(codes == _N).tolist()
+    runs = true_stretches(codes == _N).tolist()
     return [(a, b) for a, b in runs if a == 0 or b == len(codes) or b - a > window]
 
 
@@ -169,6 +171,7 @@ class _Search:
         return found.tolist()
 
     def _base(self, place: int) -> int:
+        """The base at a place, 0 to 3: for N a random one, for any other ambiguity A."""
         code = int(self._codes[place])
         if code == _N:
             return self._random.draw() & 3
@@ -304,8 +307,3 @@ class _Window:
             found.append([first, last])
         while self.perfect and self.perfect[-1][0] < limit:
             self.perfect.pop()
-
-
-def _runs(flags: np.ndarray) -> np.ndarray:
-    """Half-open intervals of the stretches of True, i64[k, 2]."""
-    return np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]))).reshape(-1, 2)

@@ -96,15 +96,12 @@ def _unambiguous(codes, ambiguous, bases):
     return bits
 
 
-def never_equal(codes: np.ndarray, ambiguous: int) -> np.ndarray:
-    """Codes with every ambiguity made unequal to all codes of the other sequence; the same array where none is."""
-    bases = np.empty(len(codes), np.uint8)
-    return bases if _unambiguous(codes, np.uint8(ambiguous), bases) > 3 else codes
-
-
 def matchable_strands(strands: np.ndarray) -> greedy_cpu.Sequence:
-    """Strands whose ambiguities are equal to nothing in any target, and so no ambiguity there to anything in them."""
-    return greedy_cpu.sequence(never_equal(strands, _AMBIGUOUS))
+    """u1 strands whose ambiguities are equal to nothing in any target, and so no ambiguity there to anything in them;
+    the same array where they have none."""
+    bases = np.empty(len(strands), np.uint8)
+    has_ambiguities = _unambiguous(strands, np.uint8(_AMBIGUOUS), bases) > 3
+    return greedy_cpu.sequence(bases if has_ambiguities else strands)
 
 
 @kernel
@@ -260,7 +257,10 @@ class GappedExtensionCpu(GappedExtension):
         """Makes, for some of the segments, the kernel and what gives it more room, and says where what it reads of the
         volume begins.
 
-        around: what ``within_reach`` wants to know of all segments.
+        Args:
+            strands, offsets: u1 and i8[4k + 1], of ``laid_out_strands`` and ``strand_offsets``.
+            groups: i8[g, 5]. bounds: i8[g + 1], the first row of ``segments``, i8[n, 6], of each.
+            around: i8[n, 6], what ``within_reach`` wants to know of all segments.
         """
 
     def aligner(self, scoring: Any, x_drop: int, query: bytes, target: bytes) -> Any:
@@ -348,7 +348,7 @@ class GappedExtensionCpu(GappedExtension):
 
 
 def _around(groups: np.ndarray, bounds: np.ndarray, segments: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """``Around`` of segments. lengths: i8[n], of the queries."""
+    """i8[n, 6]: what ``within_reach`` wants to know of segments. lengths: i8[n], of their queries."""
     low, high = np.repeat(groups[:, LOW : HIGH + 1], np.diff(bounds), axis=0).T
     query, target, word_query, word_target = (segments[:, column] for column in (
         SEGMENT_QUERY, SEGMENT_TARGET, WORD_QUERY, WORD_TARGET))
@@ -371,7 +371,7 @@ def within_reach(around: np.ndarray, reach: Callable[[np.ndarray], np.ndarray]) 
 
 
 def greedy_reach(scoring: Any, bases: np.ndarray, x_drop: int) -> np.ndarray:
-    """As ``reach``, of greedy alignment: a base of a gap costs half a match and a mismatch."""
+    """As ``reach`` of i8[n] ``bases``, of greedy alignment: a base of a gap costs half a match and a mismatch."""
     return bases + ((scoring.reward * bases + x_drop) / (scoring.reward / 2 - scoring.penalty)).astype(np.int64) + 2
 
 

@@ -51,8 +51,8 @@ SLACK = 1 << 16
 _BLOCKS_PER_PROCESSOR = 8
 
 
-class Pieces(NamedTuple):
-    """Pieces of the targets of a volume that are searched one by one: targets, or chunks of long ones.
+class TargetChunks(NamedTuple):
+    """Pieces of the targets of a volume that are searched one by one: targets, or chunks of long ones. None are masked.
 
     Attributes:
         targets: i8[p], places in the volume.
@@ -67,14 +67,14 @@ class Pieces(NamedTuple):
     lengths: np.ndarray
 
     @classmethod
-    def of(cls, offsets: np.ndarray, chunk: int, overlap: int) -> Pieces:
+    def of(cls, offsets: np.ndarray, chunk: int, overlap: int) -> TargetChunks:
         """All pieces of targets that begin at i8[k + 1] ``offsets``: see ``pieces.chunks_of``."""
         lengths = np.diff(offsets)
         targets, chunks = chunks_of(lengths, chunk, overlap)
         return cls(targets, chunks, offsets[targets] + chunks, np.minimum(lengths[targets] - chunks, chunk))
 
-    def part(self, first: int, last: int) -> Pieces:
-        return Pieces(*(column[first:last] for column in self))
+    def part(self, first: int, last: int) -> TargetChunks:
+        return TargetChunks(*(column[first:last] for column in self))
 
 
 def expected_hits(places: int, entries: int, bits: int, more: int) -> int:
@@ -341,7 +341,8 @@ class KeyLayout(NamedTuple):
         return int(self.diagonals[-1]).bit_length() + self.bits <= KEY_BITS
 
 
-def runs_of_pieces(pieces: Pieces, words: Words, everywhere: int, most: int | None = None) -> list[tuple[int, int]]:
+def runs_of_pieces(pieces: TargetChunks, words: Words, everywhere: int, most: int | None = None
+                   ) -> list[tuple[int, int]]:
     """Pieces first … last − 1 of launches: as many as keys and numbers of places have bits for, of ``most`` bases."""
     waiting, runs = [(0, len(pieces.lengths))], []
     if most is not None:
@@ -369,7 +370,7 @@ def bytes_of_room(words: Words, strands: Strands, pieces: int, places: int, room
             + 4 * places // scan_cuda.THREADS + words.held(rooms) + bytes_of_hits(rooms.hits))
 
 
-def bases_with_room(words: Words, strands: Strands, pieces: Pieces, most: float) -> int:
+def bases_with_room(words: Words, strands: Strands, pieces: TargetChunks, most: float) -> int:
     """Bases of targets for which, and for whose hits, there is room at a time in so many bytes."""
     bases = int(pieces.lengths.sum())
     while bases > 1:
@@ -416,7 +417,7 @@ class DeviceHits:
     strands: DeviceStrands
     volume: Volume
 
-    def __init__(self, device: int, words: Words, targets: PackedTargets, pieces: Pieces, strands: Strands,
+    def __init__(self, device: int, words: Words, targets: PackedTargets, pieces: TargetChunks, strands: Strands,
                  budget: int | None, kept: Kept | None = None, most: float = math.inf,
                  extend: Callable[[DeviceHits], np.ndarray] | None = None) -> None:
         self.device, self.pieces, self._words, self._sorted = device, pieces, words, False

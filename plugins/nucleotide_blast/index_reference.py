@@ -62,15 +62,15 @@ def word_codes(bases: np.ndarray, width: int, stride: int = 1) -> np.ndarray:
     return codes
 
 
-def open_stretches(allowed: np.ndarray) -> np.ndarray:
-    """i64[k, 2]: half-open stretches of True."""
-    return np.flatnonzero(np.diff(np.concatenate([[False], allowed, [False]]))).reshape(-1, 2)
+def true_stretches(flags: np.ndarray) -> np.ndarray:
+    """i64[k, 2]: half-open stretches of True in bool[n]."""
+    return np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]))).reshape(-1, 2)
 
 
 def indexed_positions(strands: np.ndarray, allowed: np.ndarray, word_size: int, width: int) -> np.ndarray:
     """bool[n]: where a table word begins that is free of masks and ambiguities, in a stretch that fits a whole word."""
     usable = np.zeros(len(strands), bool)
-    for start, end in open_stretches(allowed).tolist():
+    for start, end in true_stretches(allowed).tolist():
         if end - start >= word_size:
             usable[start:end] = True
     usable &= strands < 4
@@ -107,7 +107,7 @@ class NucleotideWords(IndexStage):
         word_size = context.options.word_size
         parts = []
         for strands, searched in searched_strands(batch, context.options.strand):
-            stretches = open_stretches(searched)
+            stretches = true_stretches(searched)
             width = table_width(word_size, int((stretches[:, 1] - stretches[:, 0] - 1).sum()))
             indexed = indexed_positions(strands, searched, word_size, width)
             positions = np.flatnonzero(indexed)

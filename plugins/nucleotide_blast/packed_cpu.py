@@ -188,7 +188,11 @@ def _size(spans: np.ndarray) -> int:
 
 
 class Around(NamedTuple):
-    """Codes around hits: u1 from a place of the volume on, of which i8[s, 2] ``stretches`` of places alone are written.
+    """Codes around hits.
+
+    Attributes:
+        codes: u1[n], of places of the volume from ``begin`` on; those of ``spans`` alone are written.
+        spans: i8[s, 2], places of the volume, as ``stretches`` gives them.
     """
 
     codes: np.ndarray
@@ -221,8 +225,13 @@ ALL = 1 << 62
 
 
 class Piece(NamedTuple):
-    """Neighbouring bases of a volume: u1 bits, u8 ``words`` of them, where the piece begins in these, its bases, and a
-    word that is the first one not to be looked for."""
+    """Neighbouring bases of a volume.
+
+    Attributes:
+        bits: u1, four bases each. words: u8, ``eights`` of these.
+        begin, size: the base of ``bits`` at which the piece begins, and how many it has.
+        behind: number of the first word that isn't to be looked for.
+    """
 
     bits: np.ndarray
     words: np.ndarray
@@ -257,6 +266,41 @@ def move_on(found, first, last, bases):
     """Move hits on in their target."""
     for row in range(first, last):
         found[row, 1] += bases
+
+
+@inline
+def in_stretches(scan, given, late, width, stride, turns, piece, opens, found, first, present):
+    """Hits of a piece from a word on, by ``scan`` of each of its stretches: rows of place in the strands, place in the
+    piece, shift.
+
+    Words are numbered through the stretches. Returns the number of rows, that of equal words, and the word from which
+    on there was no room, or −1.
+
+    Args:
+        scan: kernel, called with a stretch, ``given``, room, the number of the first word in the stretch, and
+            ``present``; returns the same, of this stretch.
+        given: tuple of what else it needs.
+        late: where in a stretch the first word is.
+        width, stride: bases of a word, and from one to the next.
+        turns: how often the words of a stretch are gone through.
+        piece: ``Piece``. opens: ``Open``.
+        found: i4[n, 3], room for rows.
+        first: number of the first word to be looked for.
+        present: ``room_for_present``.
+    """
+    count = looked_up = before = 0
+    for number in range(len(opens.stretches)):
+        stretch = stretch_of(piece, opens, number, before)
+        words, begin = turns * words_of(stretch, late, width, stride), max(0, first - before)
+        if begin < min(words, stretch.behind):
+            more, known, after = scan(stretch, given, found[count:], begin, present)
+            move_on(found, count, count + more, stretch.begin - piece.begin)
+            count += more
+            looked_up += known
+            if after >= 0:
+                return count, looked_up, before + after
+        before += words
+    return count, looked_up, -1
 
 
 class PackedBases(NamedTuple):

@@ -14,7 +14,7 @@ from seqloom.core.kernels.unroll import specialise
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideWordsCpu
-from seqloom.plugins.nucleotide_blast.packed_cpu import move_on, stretch_of, word_from, words_of
+from seqloom.plugins.nucleotide_blast.packed_cpu import in_stretches, word_from, words_of
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import (
     LARGEST,
     NOWHERE,
@@ -134,9 +134,12 @@ CHAINED = False
 """In the template a constant that is filled in."""
 
 
-def scan_in_table(piece, late, size, width, stride, table, query, found, first, present):
-    """Kernel template: as ``scan_cpu.scan``, in a ``SmallTable``, or a ``ChainedTable`` if CHAINED, of a stretch whose
-    first word is at place ``late``."""
+def scan_in_table(piece, given, found, first, present):
+    """Kernel template: as ``scan_cpu.scan``, in a ``SmallTable``, or a ``ChainedTable`` if CHAINED, of a stretch.
+
+    given: where in it the first word is, and size, width, stride, table and query.
+    """
+    late, size, width, stride, table, query = given
     count = looked_up = 0
     places = min(words_of(piece, late, width, stride), piece.behind)
     for begin in range(first, places, AT_ONCE):
@@ -184,20 +187,8 @@ in_stretch: Any = None
 
 def scan_in_tables(piece, opens, size, width, stride, table, query, found, first, present):
     """Kernel template: as ``scan_cpu.scan``, by ``in_stretch`` of each stretch."""
-    count = looked_up = before = 0
-    for number in range(len(opens.stretches)):
-        stretch = stretch_of(piece, opens, number, before)
-        words, begin = words_of(stretch, opens.first, width, stride), max(0, first - before)
-        if begin < min(words, stretch.behind):
-            more, known, after = in_stretch(stretch, opens.first, size, width, stride, table, query,
-                                            found[count:], begin, present)
-            move_on(found, count, count + more, stretch.begin - piece.begin)
-            count += more
-            looked_up += known
-            if after >= 0:
-                return count, looked_up, before + after
-        before += words
-    return count, looked_up, -1
+    return in_stretches(in_stretch, (opens.first, size, width, stride, table, query), opens.first, width, stride, 1,
+                        piece, opens, found, first, present)
 
 
 @made_once

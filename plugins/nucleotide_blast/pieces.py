@@ -31,22 +31,16 @@ HARD = int(NUCLEOTIDE.codes[ord("B")])
 """What the peer reads in place of a hard-masked base: C, G or T, which scores more than N and is equal to none."""
 
 
-def chunk_starts(length: int) -> range:
-    """Where the chunks of a target of this length begin."""
-    step = CHUNK - CHUNK_OVERLAP
-    return range(0, max(1, length - CHUNK_OVERLAP), step)
-
-
 def chunks_of(lengths: np.ndarray, chunk: int, overlap: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number i8[c] of the sequence of each chunk of sequences of i8[n] lengths, and where in it each begins, i8[c], as
-    ``chunk_starts``: chunks of so many bases that overlap by so many."""
+    """Number i8[c] of the sequence of each chunk of sequences of i8[n] lengths, and where in it each begins, i8[c]:
+    chunks of so many bases that overlap by so many, and at least one of every sequence."""
     counts = np.maximum(1, -(-(lengths - overlap) // (chunk - overlap)))
     numbers = np.repeat(np.arange(len(lengths)), counts)
     return numbers, (np.arange(len(numbers)) - np.repeat(offsets_of(counts)[:-1], counts)) * (chunk - overlap)
 
 
-class Pieces(NamedTuple):
-    """Pieces of the targets of a volume, in their order.
+class TargetPieces(NamedTuple):
+    """Pieces of the targets of a volume, in their order, with the stretches of them that a mask leaves.
 
     Attributes:
         targets: i8[p], position of the target of each.
@@ -99,16 +93,16 @@ class Pieces(NamedTuple):
         return self.spans[self.numbers(places), 1]
 
 
-def pieces_of(context: Context) -> Pieces:
+def pieces_of(context: Context) -> TargetPieces:
     """Those of the volume; made once."""
     targets, options = context.targets, context.options
 
-    def make() -> Pieces:
+    def make() -> TargetPieces:
         if not is_masked(options):
             return unmasked_pieces(np.asarray(targets.offsets))
         return soft_pieces(targets) if options.db_hard_mask is None else hard_pieces(targets)
 
-    made: Pieces = context.index(BASES).kept("pieces", make)
+    made: TargetPieces = context.index(BASES).kept("pieces", make)
     return made
 
 
@@ -117,15 +111,15 @@ def is_masked(options: Any) -> bool:
     return any(getattr(options, name, None) is not None for name in ("db_soft_mask", "db_hard_mask"))
 
 
-def unmasked_pieces(offsets: np.ndarray) -> Pieces:
+def unmasked_pieces(offsets: np.ndarray) -> TargetPieces:
     """Of targets with i8[k + 1] offsets: each whole, or in chunks."""
     targets, chunks = chunks_of(np.diff(offsets), CHUNK, CHUNK_OVERLAP)
     begins = offsets[targets] + chunks
     spans = np.stack([begins, np.minimum(begins + CHUNK, offsets[targets + 1])], axis=1)
-    return Pieces(targets, chunks, spans, spans, np.arange(len(spans) + 1), False)
+    return TargetPieces(targets, chunks, spans, spans, np.arange(len(spans) + 1), False)
 
 
-def soft_pieces(targets: SequenceBatch) -> Pieces:
+def soft_pieces(targets: SequenceBatch) -> TargetPieces:
     """The same pieces, and what a soft mask leaves of each."""
     whole, (_, left) = unmasked_pieces(np.asarray(targets.offsets)), unmasked(targets.soft, targets.offsets)
     # A stretch may be of several chunks. Those of a piece end behind where it begins, and begin before its end.
@@ -139,7 +133,7 @@ def soft_pieces(targets: SequenceBatch) -> Pieces:
     return whole._replace(opens=opens, bounds=bounds, masked=True)
 
 
-def hard_pieces(targets: SequenceBatch) -> Pieces:
+def hard_pieces(targets: SequenceBatch) -> TargetPieces:
     """What a hard mask leaves of targets, each stretch a piece, or in chunks."""
     of, left = unmasked(targets.hard, targets.offsets)
     before = targets.offsets[of]
@@ -148,7 +142,7 @@ def hard_pieces(targets: SequenceBatch) -> Pieces:
     begins = first[number] + chunks
     spans = np.stack([begins, np.minimum(begins + CHUNK, left[number, 1])], axis=1)
     opens = np.stack([np.maximum(begins, left[number, 0]), spans[:, 1]], axis=1)
-    return Pieces(of[number], begins - before[number], spans, opens, np.arange(len(spans) + 1), True)
+    return TargetPieces(of[number], begins - before[number], spans, opens, np.arange(len(spans) + 1), True)
 
 
 def unmasked(masked: Intervals, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

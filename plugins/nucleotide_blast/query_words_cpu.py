@@ -207,7 +207,7 @@ def _scan_words(width, widths, high, chunks, size, more, ahead, back, query, key
         more: bases by which words are wider; 0 if all hits are looked for in ``ahead``.
         ahead, back: tables of the chunks' words with ``more`` bases ahead of and behind them; entries are numbers.
         query: ``QueryTable``.
-        keys, ranks: i8[2, ``FETCHED``], wider words, −1 where there is none; i8[2 · ``FETCHED``, 3] for ``_fetched``.
+        keys, ranks: i8[2, ``FETCHED``], wider words, −1 where there is none; i8[2 · ``FETCHED``, 3] for ``_fetch``.
         found: a fourth column has the number of the chunks' word.
     """
     count = looked_up = begun = seen = 0

@@ -78,13 +78,14 @@ def sampled_table(query: QueryTable, index: Index, size: int, width: int, thread
     return word_table(words[:count], places[:count], 4**width, threads)
 
 
-class Wanted(NamedTuple):
+class HitFilter(NamedTuple):
     """Which hits an extension of single hits saves; the others needn't be kept.
 
     Attributes:
         every: whether all are kept nevertheless; the rest is empty then.
-        rules: matrix, and i8 ``group_scores``. strands, begins: of ``laid_out_strands``. groups: ``group_bytes``.
-        limits: i8[k, 2, 3], ``strand_limits``.
+        rules: i4[16, 16], the score matrix, and i8[256], ``scores_of_groups``.
+        strands, begins: u1 and i8, ``laid_out_strands``. groups: u8, ``eights`` of ``grouped`` strands.
+        limits: i8[q, 2, 3], ``strand_limits``.
     """
 
     every: bool
@@ -95,29 +96,30 @@ class Wanted(NamedTuple):
     limits: np.ndarray
 
     @classmethod
-    def all_hits(cls) -> Wanted:
+    def all_hits(cls) -> HitFilter:
         nothing = np.empty(0, np.int64)
         return cls(True, (np.empty((0, 0), np.int64), nothing), np.empty(0, np.uint8), nothing, np.empty(0, np.uint64),
                    np.empty((0, 2, 3), np.int64))
 
 
 @inline
-def _may_be_saved(piece, query, wanted, number, place, target, length):
+def _may_be_saved(piece, query, hit_filter, number, place, target, length):
     """Whether the extension of a hit of ``length`` bases reaches the cutoff, or goes on after eight groups of bases.
 
     If it does, other hits may lie on its way, which would be extended over the same bases again.
     """
-    begin, end = wanted.begins[number], wanted.begins[number + 1]
+    begin, end = hit_filter.begins[number], hit_filter.begins[number + 1]
     size, at = end - begin - 1, place - query.begins[number]
-    limit, groups = wanted.limits[number, np.int64(at > size >> 1)], groups_of(wanted.groups, wanted.begins, number)
-    most = most_of_approximate(wanted.rules[1], groups, size, piece.words, piece.begin, piece.size, at, target,
+    limit = hit_filter.limits[number, np.int64(at > size >> 1)]
+    groups = groups_of(hit_filter.groups, hit_filter.begins, number)
+    most = most_of_approximate(hit_filter.rules[1], groups, size, piece.words, piece.begin, piece.size, at, target,
                                limit[X_DROP])
     if most < 0:
         return True
     if most < min(limit[REDUCED], limit[CUTOFF]):
         return False
-    found = segment(wanted.rules, wanted.strands[begin:end], groups, piece.bits, piece.begin, piece.size, at, target,
-                    length, target + length, limit)
+    found = segment(hit_filter.rules, hit_filter.strands[begin:end], groups, piece.bits, piece.begin, piece.size, at,
+                    target, length, target + length, limit)
     return found[3] >= limit[CUTOFF]
 
 
@@ -139,7 +141,7 @@ def _first_of_run(query, place, target, low, high, own, size):
 
 
 @inline
-def _hits_around(piece, size, width, stride, query, widths, wanted, place, target, found, count):
+def _hits_around(piece, size, width, stride, query, widths, hit_filter, place, target, found, count):
     """Write the hits that BLAST records, of which the word at a place is the first one; how many rows there are then,
     and how many hits these are with those that nobody wants.
 
@@ -158,7 +160,7 @@ def _hits_around(piece, size, width, stride, query, widths, wanted, place, targe
     if high - max(low, target - stride + 1) < size:
         return count, 0
     alone = np.int64(-1)
-    if not wanted.every and back < size and high - low < 2 * size:
+    if not hit_filter.every and back < size and high - low < 2 * size:
         alone = _first_of_run(query, place, target, low, high, own, size)
     hits, scanned = 0, (max(low, target - stride + 1) + need) // step * step
     while scanned <= min(target + need, high - own):
@@ -166,8 +168,8 @@ def _hits_around(piece, size, width, stride, query, widths, wanted, place, targe
         if target - stride < begin <= high - size and query.indexed[place + scanned - target]:
             whole, start, opposite, shift = without_masked(piece, query, place + begin - target, begin, need, size)
             hits += whole
-            if whole and (alone < 0 or (begin == alone and _may_be_saved(piece, query, wanted, number, start, opposite,
-                                                                         size))):
+            if whole and (alone < 0 or (begin == alone and _may_be_saved(piece, query, hit_filter, number, start,
+                                                                         opposite, size))):
                 found[count, 0], found[count, 1], found[count, 2] = start, opposite, shift
                 count += 1
         scanned += step
@@ -175,19 +177,20 @@ def _hits_around(piece, size, width, stride, query, widths, wanted, place, targe
 
 
 @kernel
-def _use_pairs(piece, size, width, stride, query, widths, wanted, pairs, number, found, count):
+def _use_pairs(piece, size, width, stride, query, widths, hit_filter, pairs, number, found, count):
     """Write the hits around equal words at pairs of places; rows and hits as ``_hits_around``."""
     hits = 0
     for at in range(number):
-        count, more = _hits_around(piece, size, width, stride, query, widths, wanted, pairs[0, at], pairs[1, at], found,
-                                   count)
+        count, more = _hits_around(piece, size, width, stride, query, widths, hit_filter, pairs[0, at], pairs[1, at],
+                                   found, count)
         hits += more
     return count, hits
 
 
 @kernel
-def scan_sampled(piece, size, width, stride, table, query, widths, most, wanted, totals, found, first, present, pairs):
-    """As ``scan_cpu.scan``, in ``sampled_table``, of hits that are ``Wanted``.
+def scan_sampled(piece, size, width, stride, table, query, widths, most, hit_filter, totals, found, first, present,
+                 pairs):
+    """As ``scan_cpu.scan``, in ``sampled_table``, of hits that a ``HitFilter`` keeps.
 
     Args:
         widths: i4, of the words that BLAST has of each query.
@@ -207,8 +210,8 @@ def scan_sampled(piece, size, width, stride, table, query, widths, most, wanted,
                     if count + most * waiting > len(found):
                         totals[0] += old_hits
                         return before, known, begin
-                    count, more = _use_pairs(piece, size, width, stride, query, widths, wanted, pairs, waiting, found,
-                                             count)
+                    count, more = _use_pairs(piece, size, width, stride, query, widths, hit_filter, pairs, waiting,
+                                             found, count)
                     hits, waiting = hits + more, 0
                 place = np.int64(table.entries[entry])
                 pairs[0, waiting], pairs[1, waiting] = place, target
@@ -218,14 +221,17 @@ def scan_sampled(piece, size, width, stride, table, query, widths, most, wanted,
         if count + most * waiting > len(found):
             totals[0] += old_hits
             return before, known, begin
-        count, more = _use_pairs(piece, size, width, stride, query, widths, wanted, pairs, waiting, found, count)
+        count, more = _use_pairs(piece, size, width, stride, query, widths, hit_filter, pairs, waiting, found, count)
         hits += more
     totals[0] += hits
     return count, looked_up, -1
 
 
 def most_rows(size: int, stride: int, widths: np.ndarray) -> int:
-    """Rows that a pair of equal words may give: places that BLAST looks at, of which the word is the first one."""
+    """Rows that a pair of equal words may give: places that BLAST looks at, of which the word is the first one.
+
+    widths: i4[k], bases of the words that BLAST has of each query.
+    """
     need = size - widths
     return int(((stride + need) // (need + 1) + 1).max())
 

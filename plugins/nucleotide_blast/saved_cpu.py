@@ -17,10 +17,12 @@ NOBODY = -1
 
 
 class Saved(NamedTuple):
-    """i8[n, 8] alignments, bool[n] whether they are still saved, and lists of them.
+    """Alignments that were saved, and lists of them.
 
-    heads: i4, the first entry of each stretch. entries: i4[m, 2], alignment and next entry. state: i8[2], alignments
-    and entries in use.
+    Attributes:
+        rows: i8[n, 8], alignments. alive: bool[n], whether they are still saved.
+        heads: i4, the first entry of each stretch. entries: i4[m, 2], alignment and next entry.
+        state: i8[2], alignments and entries in use.
     """
 
     rows: np.ndarray

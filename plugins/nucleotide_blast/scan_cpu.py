@@ -17,6 +17,7 @@ from seqloom.plugins.nucleotide_blast.packed_cpu import (
     base_at,
     bases_from,
     eight_from,
+    in_stretches,
     move_on,
     stretch_of,
     word_from,
@@ -35,10 +36,12 @@ _GROUP = 8
 
 
 class QueryTable(NamedTuple):
-    """``compared_strands`` of all queries: u1 bases, bool places of table words, bool places from which a whole word is
-    open.
+    """``compared_strands`` of all queries, one behind the other.
 
-    eights: u8, the eight bases from each place on. begins, blocks: as of ``Places``.
+    Attributes:
+        strands: u1[m], bases. eights: u8, the eight bases from each place on, the first one lowest.
+        indexed: bool[m], where words of the table begin. opens: bool[m], from where on a whole word isn't masked.
+        begins, blocks: as of ``scanned_cpu.Places``.
     """
 
     strands: np.ndarray
@@ -221,7 +224,10 @@ def _scan_whole(piece, width, stride, table, found, first, present):
 
 @kernel
 def scan_whole(piece, opens, width, stride, table, found, first, present):
-    """As ``scan``, of words that needn't be extended: the first one of a stretch is at its first base."""
+    """As ``scan``, of words that needn't be extended: the first one of a stretch is at its first base.
+
+    The loop is that of ``in_stretches``, by which this takes 1 to 4 % longer.
+    """
     count = before = 0
     for number in range(len(opens.stretches)):
         stretch = stretch_of(piece, opens, number, before)
@@ -237,8 +243,9 @@ def scan_whole(piece, opens, width, stride, table, found, first, present):
 
 
 @kernel
-def _scan(piece, late, size, width, stride, table, query, found, first, present):
-    """As ``scan``, of a stretch whose first word is at place ``late``."""
+def _scan(piece, given, found, first, present):
+    """As ``scan``, of a stretch. given: where in it the first word is, and size, width, stride, table and query."""
+    late, size, width, stride, table, query = given
     count = looked_up = 0
     places = min(words_of(piece, late, width, stride), piece.behind)
     for begin in range(first, places, AT_ONCE):
@@ -262,38 +269,22 @@ def _scan(piece, late, size, width, stride, table, query, found, first, present)
 
 @kernel
 def scan(piece, opens, size, width, stride, table, query, found, first, present):
-    """Hits of a piece from a word on: rows of place in the strands, place in the piece, shift.
-
-    Words are numbered through its stretches. Returns the number of rows, that of equal words, and the word from which
-    on there was no room, or −1.
+    """Hits of a piece from a word on, which have ``size`` bases; see ``in_stretches``.
 
     Args:
-        piece: ``Piece``. opens: ``Open``.
-        size: bases of a hit.
-        present: ``room_for_present``.
+        width, stride: bases of a word of the table, and from one to the next.
+        table: ``WordTable``. query: ``QueryTable``.
     """
-    count = looked_up = before = 0
-    for number in range(len(opens.stretches)):
-        stretch = stretch_of(piece, opens, number, before)
-        words, begin = words_of(stretch, opens.first, width, stride), max(0, first - before)
-        if begin < min(words, stretch.behind):
-            more, known, after = _scan(stretch, opens.first, size, width, stride, table, query, found[count:], begin,
-                                       present)
-            move_on(found, count, count + more, stretch.begin - piece.begin)
-            count += more
-            looked_up += known
-            if after >= 0:
-                return count, looked_up, before + after
-        before += words
-    return count, looked_up, -1
+    return in_stretches(_scan, (opens.first, size, width, stride, table, query), opens.first, width, stride, 1, piece,
+                        opens, found, first, present)
 
 
 def all_hits(columns: int, scan: Callable[[np.ndarray, int], tuple[int, int, int]], first: int = 0
              ) -> tuple[list[np.ndarray], int]:
     """Rows that a scan finds, i4[n, columns], part by part; and how many equal words there were.
 
-    scan: called with room and where to begin; gives the rows that are in the room, how many equal words there were, and
-    where it ran out of it, or −1.
+    scan: called with room and where to begin; gives the number of rows that are in the room, how many equal words there
+    were, and where it ran out of it, or −1.
     """
     parts: list[np.ndarray] = []
     room, words = np.empty((ROOM, columns), np.int32), 0

@@ -22,13 +22,19 @@ BLOCK = 64
 
 
 class Places(NamedTuple):
-    """Where the strands of each query begin, i8[k + 1], and the query at the first of every ``BLOCK`` places, i4."""
+    """Which query a place in the strands of a batch belongs to.
+
+    Attributes:
+        begins: i8[k + 1], where the strands of each query begin.
+        blocks: i4, the query at the first of every ``BLOCK`` places.
+    """
 
     begins: np.ndarray
     blocks: np.ndarray
 
 
 def places_of(begins: np.ndarray) -> Places:
+    """``Places`` of strands that begin at i8[k + 1] ``begins``."""
     blocks = np.searchsorted(begins, np.arange(0, begins[-1] + 1, BLOCK), "right") - 1
     return Places(begins, blocks.astype(np.int32))
 
@@ -156,7 +162,7 @@ class ScannedSeeds:
 
 
 def by_words(found: Scanned, strides: np.ndarray) -> Scanned:
-    """Hits of each group by the places of their words in the target, then in the query. strides: of each query."""
+    """Hits of each group by the places of their words in the target, then in the query. strides: i8[k], of queries."""
     group = np.repeat(np.arange(len(found.groups)), np.diff(found.bounds))
     stride = strides[found.groups[group, 0]]
     place, opposite, shift = found.hits.T.astype(np.int64)

@@ -24,7 +24,7 @@ from seqloom.plugins.nucleotide_blast.packed_cpu import ALL, Open, Piece, eights
 from seqloom.plugins.nucleotide_blast.paper_tables_cpu import ChainedTable, SmallTable, as_tuple
 from seqloom.plugins.nucleotide_blast.paper_tables_cpu import scanner as scan_in
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import table_of
-from seqloom.plugins.nucleotide_blast.pieces import CHUNK, Pieces, pieces_of
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK, TargetPieces, pieces_of
 from seqloom.plugins.nucleotide_blast.query_words_cpu import (
     KEPT_SHARE,
     WIDE,
@@ -42,7 +42,7 @@ from seqloom.plugins.nucleotide_blast.query_words_cpu import (
     parts_of,
 )
 from seqloom.plugins.nucleotide_blast.sampled_words_cpu import (
-    Wanted,
+    HitFilter,
     most_rows,
     room_for_sampled,
     sampled_table,
@@ -111,7 +111,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
 
     sampled = whole_words and not pieces.masked and sampling.work < sum(effort for effort, _ in ways)
     if sampled:
-        search.sample(sampling, wanted(context, length))
+        search.sample(sampling, hit_filter_for(context, length))
     else:
         for own, (_, way) in zip(of_widths, ways, strict=True):
             if way == "targets":
@@ -125,7 +125,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
         found = kept
         if dropped:
             again = _Search(context, index, query, length, pieces)
-            again.sample(sampling, Wanted.all_hits())
+            again.sample(sampling, HitFilter.all_hits())
             found = by_query(again)
         return by_words(found, index["stride"].astype(np.int64))
 
@@ -144,12 +144,12 @@ def extends_single_hits(options: Any, length: int) -> bool:
     return not options.window_size and length >= SHORTEST_APPROXIMATE_WORD
 
 
-def wanted(context: Context, length: int) -> Wanted:
+def hit_filter_for(context: Context, length: int) -> HitFilter:
     """Of hits of so many bases."""
     if not keeps_saved(context, length):
-        return Wanted.all_hits()
+        return HitFilter.all_hits()
     rules = np.ascontiguousarray(context.scoring.matrix), scores_of_groups(context.scoring)
-    return Wanted(False, rules, *laid_out_strands(context), eights(grouped(context)), strand_limits(context))
+    return HitFilter(False, rules, *laid_out_strands(context), eights(grouped(context)), strand_limits(context))
 
 
 class _Search:
@@ -161,7 +161,7 @@ class _Search:
         looked_up: pairs of equal words.
     """
 
-    def __init__(self, context: Context, index: Index, query: QueryTable, length: int, pieces: Pieces) -> None:
+    def __init__(self, context: Context, index: Index, query: QueryTable, length: int, pieces: TargetPieces) -> None:
         self.found: list[list[np.ndarray]] = [[] for _ in pieces.spans]
         self.looked_up, self.dropped = 0, 0
         self._context, self._index, self._query, self._length = context, index, query, length
@@ -188,7 +188,7 @@ class _Search:
         return cheapest(own.total, residues // stride, len(parts_of(self._spans, stride)), own.width,
                         self._length, share)
 
-    def sample(self, sampling: Sampling, wanted: Wanted) -> None:
+    def sample(self, sampling: Sampling, hit_filter: HitFilter) -> None:
         """Look for hits of all queries by other words than BLAST's, and keep those that are wanted."""
         width, stride, _ = sampling
         widths = self._index["width"]
@@ -200,7 +200,7 @@ class _Search:
         def look_up(piece: Piece, opens: Open, found: np.ndarray, first: int) -> tuple[int, int, int]:
             totals = np.zeros(1, np.int64)
             done: tuple[int, int, int] = scan_sampled(piece, self._length, width, stride, table, self._query, widths,
-                                                      most, wanted, totals, found, first, *room_for_sampled())
+                                                      most, hit_filter, totals, found, first, *room_for_sampled())
             counts.append(int(totals[0]))
             return done
 

@@ -35,10 +35,10 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
     DeviceHits,
     Kept,
     Outgrown,
-    Pieces,
     RankedWords,
     SeedsOnDevices,
     Strands,
+    TargetChunks,
     Words,
     bases_with_room,
     bytes_of_hits,
@@ -103,7 +103,7 @@ def strands_of(context: Context, index: Index, length: int) -> Strands:
     return Strands(codes, compared, begins, groups, indexed, opens)
 
 
-def shares(pieces: Pieces, devices: int) -> list[tuple[int, int]]:
+def shares(pieces: TargetChunks, devices: int) -> list[tuple[int, int]]:
     """Pieces first … last − 1 for each device: about as many bases for all, fewer devices than pieces."""
     ends = np.cumsum(pieces.lengths)
     cuts = np.searchsorted(ends, ends[-1] * np.arange(1, devices) / devices) if len(ends) else np.empty(0, np.int64)
@@ -126,7 +126,7 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     """
     index, queries, targets = context.index(kind), context.queries, context.targets
     strands = index.kept(("strands on devices", length), lambda: strands_of(context, index, length))
-    packed_bases, pieces = packed_targets(context), Pieces.of(targets.offsets, CHUNK, CHUNK_OVERLAP)
+    packed_bases, pieces = packed_targets(context), TargetChunks.of(targets.offsets, CHUNK, CHUNK_OVERLAP)
     of_widths = [own for width in distinct(index["width"]).tolist() if (own := QueryWords(width, index)).total]
     if sampled and of_widths:
         looked_for = [sampled(strands)]
@@ -172,7 +172,7 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     return Seeds.later(sum(part.total for _, part in parts), make, (CHUNK_COLUMN, SHIFT_COLUMN))
 
 
-def _set_aside(device: int, words: Words, bases: PackedTargets, pieces: Pieces, strands: Strands, budget: int,
+def _set_aside(device: int, words: Words, bases: PackedTargets, pieces: TargetChunks, strands: Strands, budget: int,
                done: Callable[[DeviceHits], DeviceHits], extend: Callable[[int, Kept, DeviceHits], np.ndarray] | None
                ) -> list[tuple[int, DeviceHits]]:
     """Hits of words, found part by part of a volume in a turn of the current device; with the first piece of each.
@@ -207,7 +207,7 @@ def _set_aside(device: int, words: Words, bases: PackedTargets, pieces: Pieces, 
     return found
 
 
-def part_of(bases: PackedTargets, pieces: Pieces) -> tuple[PackedTargets, Pieces]:
+def part_of(bases: PackedTargets, pieces: TargetChunks) -> tuple[PackedTargets, TargetChunks]:
     """The bases of neighbouring pieces alone, and where these are among them."""
     part, first = bases.part(int(pieces.lows.min()), int((pieces.lows + pieces.lengths).max()))
     return part, pieces._replace(lows=pieces.lows - first)

@@ -23,7 +23,7 @@ from seqloom.plugins.nucleotide_blast.index_reference import (
 )
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import look_up as look_up_in
 from seqloom.plugins.nucleotide_blast.paper_tables_reference import table_of
-from seqloom.plugins.nucleotide_blast.pieces import CHUNK, Pieces, pieces_of
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK, TargetPieces, pieces_of
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS, SENTINEL
 
 _NO_BASE = SENTINEL + 1
@@ -87,7 +87,7 @@ class QueryWords:
         )  # fmt: skip
 
 
-def open_stretches_of(context: Context, pieces: Pieces) -> Iterator[tuple[int, int, int, int]]:
+def open_stretches_of(context: Context, pieces: TargetPieces) -> Iterator[tuple[int, int, int, int]]:
     """Of each stretch that may have words its target's number, where its piece begins there, and its places in the
     volume, the first one and the one behind."""
     numbers = context.targets.ordinals[pieces.targets]

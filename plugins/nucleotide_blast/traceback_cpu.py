@@ -429,7 +429,12 @@ def _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths
 
 
 class Made(NamedTuple):
-    """Traced alignments: i8[n, 8] rows with groups, i8[n, 2] first run and number of runs of each, i4[m, 2] runs."""
+    """Traced alignments.
+
+    Attributes:
+        rows: i8[n, 8], with the group of each. spans: i8[n, 2], first run of each, and how many it has.
+        runs: i4[m, 2], operation and length.
+    """
 
     rows: np.ndarray
     spans: np.ndarray
@@ -444,12 +449,14 @@ class Made(NamedTuple):
         return Made(rows, spans, runs)
 
 
-class Wanted(NamedTuple):
+class TracebackInput(NamedTuple):
     """What is to be traced.
 
     Attributes:
-        strands, real: u1, ``laid_out_strands`` as they are searched, and of real residues; ``offsets`` of them.
-        groups: i8[g, 7]. bounds: i8[g + 1], their rows of ``hsps``, i8[n, 8].
+        strands, real: u1, ``laid_out_strands`` as they are searched, and of real residues.
+        offsets: i8[4k + 1], ``strand_offsets`` of them.
+        groups: i8[g, 7], columns ``BEGIN`` … ``X_DROP``. bounds: i8[g + 1], the first row of ``hsps`` of each.
+        hsps: i8[n, 8], preliminary alignments.
     """
 
     strands: np.ndarray
@@ -477,7 +484,7 @@ WORTH_A_PIECE = 1 << 20
 """Bases of a query that alignments of a group may take in, from which on another piece is made of the group."""
 
 
-def pieces_of(bounds: np.ndarray, bases: np.ndarray, threads: int) -> dict[int, list[tuple[int, int]]]:
+def parts_of_groups(bounds: np.ndarray, bases: np.ndarray, threads: int) -> dict[int, list[tuple[int, int]]]:
     """Rows first … last − 1 of pieces of those groups that would keep one thread busy while others have no work left.
 
     Args:
@@ -508,7 +515,7 @@ class TracebackCpu(Traceback):
 
     @abstractmethod
     def reach(self, scoring: Any, bases: np.ndarray) -> np.ndarray:
-        """How many bases of a target an alignment with so many of a query can take in at most."""
+        """i8[n]: how many bases of a target an alignment with i8[n] ``bases`` of a query can take in at most."""
 
     @abstractmethod
     def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray) -> Tracer:
@@ -535,13 +542,13 @@ class TracebackCpu(Traceback):
         groups = np.stack([offsets[places], offsets[places + 1] - offsets[places], targets.offsets[at],
                            targets.lengths[at], minus, cutoffs,
                            scoring.of_queries(lambda of: of.xdrop_final)[query_of]], axis=1).astype(np.int64)
-        rows, counts, paths = self.aligned(context, Wanted(strands, real, offsets, groups, bounds, hsps))
+        rows, counts, paths = self.aligned(context, TracebackInput(strands, real, offsets, groups, bounds, hsps))
         return final_records(context, rows, counts, paths, query_of, at, minus)
 
-    def aligned(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
+    def aligned(self, context: Context, given: TracebackInput) -> tuple[np.ndarray, np.ndarray, Ragged]:
         """Final alignments, by group, best first: rows, counts and paths."""
-        groups, bounds, hsps = wanted.groups, wanted.bounds, wanted.hsps
-        begin = self.tracer(context, wanted.strands, wanted.real, wanted.offsets)
+        groups, bounds, hsps = given.groups, given.bounds, given.hsps
+        begin = self.tracer(context, given.strands, given.real, given.offsets)
         around = around_of_rows(groups, bounds, hsps)
         low, high = self.within_reach(context, around)
 
@@ -550,7 +557,7 @@ class TracebackCpu(Traceback):
             own[:, LOW] -= residues.begin
             return residues
 
-        pieces = pieces_of(bounds, around[:, :2].sum(axis=1), context.threads)
+        pieces = parts_of_groups(bounds, around[:, :2].sum(axis=1), context.threads)
 
         def piece(task: tuple[int, int, int]) -> Made:
             group, *rows = task
@@ -571,7 +578,7 @@ class TracebackCpu(Traceback):
                 made = self._taken_in_turn(ahead.pop(span[0]), own, hsps[some])
             else:
                 made = self.traced(own, starts, hsps, *begin(residues))
-            rows, counts, paths = self.chosen(context, wanted, residues, own, made)
+            rows, counts, paths = self.chosen(context, given, residues, own, made)
             rows[:, GROUP_OF] += span[0]
             context.advance(int(starts[-1] - starts[0]), len(hsps))
             return rows, counts, paths
@@ -619,10 +626,10 @@ class TracebackCpu(Traceback):
             saved = saved.grown()
         return kept[: progress[COUNT]]
 
-    def chosen(self, context: Context, wanted: Wanted, around: Around, groups: np.ndarray, made: Made
+    def chosen(self, context: Context, given: TracebackInput, around: Around, groups: np.ndarray, made: Made
                ) -> tuple[np.ndarray, np.ndarray, Ragged]:
         """Alignments that stay, by group, best first: rows, counts and paths. around: of ``aligned_residues``."""
-        strands, real, (rows, spans, runs), residues = wanted.strands, wanted.real, made, around.codes
+        strands, real, (rows, spans, runs), residues = given.strands, given.real, made, around.codes
         costs, room = base_costs(context.scoring), np.empty((5, len(rows) + 1), np.int64)
         order = room[3]
         count, entries = _choose(
@@ -682,7 +689,13 @@ def paths_and_counts(real: np.ndarray, residues: np.ndarray, groups: np.ndarray,
 
 def final_records(context: Context, rows: np.ndarray, counts: np.ndarray, paths: Ragged, query_of: np.ndarray,
              at: np.ndarray, minus: np.ndarray) -> Alignments:
-    """Alignments in forward coordinates."""
+    """Alignments in forward coordinates.
+
+    Args:
+        rows, counts, paths: of ``paths_and_counts``, i8[n, 8] and i8[n, columns of ``PathCounts``].
+        query_of, at, minus: i8[g], i8[g] and bool[g], places of the query and of the target of each group, and
+            whether it is of the minus strand.
+    """
     group = rows[:, GROUP_OF]
     length, turned = context.queries.lengths[query_of[group]], minus[group]
     start, end = rows[:, QUERY_START], rows[:, QUERY_END]

@@ -69,7 +69,7 @@ from seqloom.plugins.nucleotide_blast.traceback_cpu import (
     X_DROP,
     GreedyTracebackCpu,
     Made,
-    Wanted,
+    TracebackInput,
     around_of_rows,
     joined,
 )
@@ -207,36 +207,36 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=super().footprint(shape).host)
 
-    def aligned(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
+    def aligned(self, context: Context, given: TracebackInput) -> tuple[np.ndarray, np.ndarray, Ragged]:
         refuse_affine(context.scoring)
-        if Costs.of(context.scoring).fit(int(wanted.groups[:, X_DROP].max())):
+        if Costs.of(context.scoring).fit(int(given.groups[:, X_DROP].max())):
             try:
                 with short_switch_interval():
-                    return self._by_devices(context, wanted)
+                    return self._by_devices(context, given)
             except BudgetError:
                 context.count("units without room on a device", 1)
-        return super().aligned(context, wanted)
+        return super().aligned(context, given)
 
-    def _by_devices(self, context: Context, wanted: Wanted) -> tuple[np.ndarray, np.ndarray, Ragged]:
-        about = _about(context, wanted)
+    def _by_devices(self, context: Context, given: TracebackInput) -> tuple[np.ndarray, np.ndarray, Ragged]:
+        about = _about(context, given)
         of_host = (about[:, 1] + about[:, 3] >= FARTHEST) | (about[:, 9] - NEAR < about[:, 11]) | (
             about[:, 10] + NEAR > about[:, 12])
-        reach = self.within_reach(context, around_of_rows(wanted.groups, wanted.bounds, wanted.hsps))
+        reach = self.within_reach(context, around_of_rows(given.groups, given.bounds, given.hsps))
         devices, budget = devices_for(context), context.device_memory
         room = ROOM if budget is None else min(ROOM, budget // BYTES_FOR_A_NUMBER)
 
         def need(rows: int) -> WorkSize:
-            return WorkSize(rows, room, 0, 1, len(wanted.strands)).rounded()
+            return WorkSize(rows, room, 0, 1, len(given.strands)).rounded()
 
         def on_one(share: tuple[int, int]) -> list[tuple[np.ndarray, ...]]:
-            return [self._part(context, wanted, about, of_host, reach, need, room, part)
-                    for part in parts_with_room(context, wanted.bounds, *reach, need, share)]
+            return [self._part(context, given, about, of_host, reach, need, room, part)
+                    for part in parts_with_room(context, given.bounds, *reach, need, share)]
 
-        shares = group_parts(wanted.bounds, len(devices))
+        shares = group_parts(given.bounds, len(devices))
         found = [part for parts in on_devices(on_one, shares, devices) for part in parts]
-        return self._finished(context, wanted, *(np.concatenate(column) for column in zip(*found, strict=True)))
+        return self._finished(context, given, *(np.concatenate(column) for column in zip(*found, strict=True)))
 
-    def _part(self, context: Context, wanted: Wanted, about: np.ndarray, of_host: np.ndarray,
+    def _part(self, context: Context, given: TracebackInput, about: np.ndarray, of_host: np.ndarray,
               reach: tuple[np.ndarray, np.ndarray], need: Callable[[int], WorkSize], room: int, part: tuple[int, int]
               ) -> tuple[np.ndarray, ...]:
         """Groups first … last − 1, traced on the current device.
@@ -250,9 +250,9 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
             their sides has, and these.
         """
         first, last = part
-        rows_of = slice(wanted.bounds[first], wanted.bounds[last])
-        own = wanted._replace(groups=wanted.groups[first:last], hsps=wanted.hsps[rows_of],
-                              bounds=wanted.bounds[first : last + 1] - rows_of.start)
+        rows_of = slice(given.bounds[first], given.bounds[last])
+        own = given._replace(groups=given.groups[first:last], hsps=given.hsps[rows_of],
+                             bounds=given.bounds[first : last + 1] - rows_of.start)
         of_host, count = of_host[rows_of].copy(), len(own.hsps)
         rows, sizes = np.empty((count, 8), np.int64), np.empty(count, np.int64)
         first_base, last_base = (places[rows_of] for places in reach)
@@ -271,14 +271,14 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
             scripts = _joined_scripts(scripts, by_host, (np.cumsum(of_host) - 1)[kept[tidied]], tidied)
         return rows, tidied, *scripts
 
-    def _by_host(self, context: Context, wanted: Wanted, which: np.ndarray) -> Made:
+    def _by_host(self, context: Context, given: TracebackInput, which: np.ndarray) -> Made:
         """All of some alignments, traced by the host. which: bool[n]."""
         context.count("alignments by the host", int(which.sum()))
-        counts = np.concatenate([[0], np.cumsum(which)])[wanted.bounds]
-        own, hsps = wanted.groups, wanted.hsps[which]
+        counts = np.concatenate([[0], np.cumsum(which)])[given.bounds]
+        own, hsps = given.groups, given.hsps[which]
         around = around_of_rows(own, counts, hsps)
         low, high = self.within_reach(context, around)
-        begin = self.tracer(context, wanted.strands, wanted.real, wanted.offsets)
+        begin = self.tracer(context, given.strands, given.real, given.offsets)
 
         def part(span: tuple[int, int]) -> Made:
             starts = counts[span[0] : span[1] + 1]
@@ -294,58 +294,58 @@ class GreedyTracebackCuda(OnDevices, GreedyTracebackCpu):
         return Made.joined(run_tasks(context.threads, part, parts_by_target(
             counts, context.threads, own[:, LOW], int(around[:, :2].sum()))))
 
-    def _kept(self, context: Context, wanted: Wanted, rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    def _kept(self, context: Context, given: TracebackInput, rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Numbers of the rows that stay."""
 
         def part(span: tuple[int, int]) -> np.ndarray:
-            starts = wanted.bounds[span[0] : span[1] + 1]
+            starts = given.bounds[span[0] : span[1] + 1]
             some = slice(starts[0], starts[-1])
-            return starts[0] + self.in_turn(wanted.groups[slice(*span)], starts - starts[0], wanted.hsps[some],
+            return starts[0] + self.in_turn(given.groups[slice(*span)], starts - starts[0], given.hsps[some],
                                             rows[some], sizes[some])
 
-        parts = group_parts(wanted.bounds, context.threads, len(rows) / WORTH_A_PART)
+        parts = group_parts(given.bounds, context.threads, len(rows) / WORTH_A_PART)
         return np.concatenate(run_tasks(context.threads, part, parts))
 
-    def _finished(self, context: Context, wanted: Wanted, rows: np.ndarray, tidied: np.ndarray, sizes: np.ndarray,
-                  sides: np.ndarray) -> tuple[np.ndarray, np.ndarray, Ragged]:
+    def _finished(self, context: Context, given: TracebackInput, rows: np.ndarray, tidied: np.ndarray,
+                  sizes: np.ndarray, sides: np.ndarray) -> tuple[np.ndarray, np.ndarray, Ragged]:
         """Final alignments of traced ones: see ``_part``."""
-        bounds = np.searchsorted(rows[:, GROUP_OF], np.arange(len(wanted.groups) + 1))
-        around, firsts = around_of_rows(wanted.groups, bounds, rows), offsets_of(sizes)
+        bounds = np.searchsorted(rows[:, GROUP_OF], np.arange(len(given.groups) + 1))
+        around, firsts = around_of_rows(given.groups, bounds, rows), offsets_of(sizes)
         low, high = self.within_reach(context, around)
 
         def part(span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Ragged]:
-            own, some = wanted.groups[slice(*span)].copy(), slice(bounds[span[0]], bounds[span[1]])
+            own, some = given.groups[slice(*span)].copy(), slice(bounds[span[0]], bounds[span[1]])
             residues = aligned_residues(context, stretches(low[some], high[some]))
             own[:, LOW] -= residues.begin
             mine, starts = rows[some].copy(), firsts[2 * some.start : 2 * some.stop + 1]
             mine[:, GROUP_OF] -= span[0]
             most = int((starts[2::2] - starts[:-2:2]).max(initial=0))
             runs, spans = np.empty((starts[-1] - starts[0], 2), np.int32), np.empty((len(mine), 2), np.int64)
-            used = _write_scripts(wanted.strands, residues.codes, own, mine, tidied[some], starts, sides,
+            used = _write_scripts(given.strands, residues.codes, own, mine, tidied[some], starts, sides,
                                   np.empty((most, 2), np.int32), runs, spans)
-            found, counts, paths = self.chosen(context, wanted, residues, own, Made(mine, spans, runs[:used]))
+            found, counts, paths = self.chosen(context, given, residues, own, Made(mine, spans, runs[:used]))
             found[:, GROUP_OF] += span[0]
             context.advance(some.stop - some.start, len(rows))
             return found, counts, paths
 
         return joined(run_tasks(context.threads, part, parts_by_target(
-            bounds, context.threads, wanted.groups[:, LOW], int(around[:, :2].sum()))))
+            bounds, context.threads, given.groups[:, LOW], int(around[:, :2].sum()))))
 
 
 class _TracedSides(Sides):
     """Alignments on the current device that are traced there.
 
     Args:
-        wanted, numbers: what is traced, and which of its alignments are.
+        given, numbers: what is traced, and which of its alignments are.
         room: for so many numbers of choices and rows.
     """
 
-    def __init__(self, context: Context, space: Workspace, volume: Volume, wanted: Wanted, numbers: np.ndarray,
+    def __init__(self, context: Context, space: Workspace, volume: Volume, given: TracebackInput, numbers: np.ndarray,
                  about: np.ndarray, room: int) -> None:
-        super().__init__(context, space, volume, wanted.strands, about)
+        super().__init__(context, space, volume, given.strands, about)
         self._room = room
         self._scoring, self._numbers = context.scoring, numbers
-        self._group_of = np.repeat(np.arange(len(wanted.groups)), np.diff(wanted.bounds))[numbers]
+        self._group_of = np.repeat(np.arange(len(given.groups)), np.diff(given.bounds))[numbers]
         self._found = np.empty((0, 2, ENDS), np.int32)
 
     def note_ends(self, rows: np.ndarray, sizes: np.ndarray) -> None:
@@ -390,9 +390,9 @@ class _TracedSides(Sides):
         return on_host, space.fetch(out, 0, int(firsts[-1]))
 
 
-def _about(context: Context, wanted: Wanted) -> np.ndarray:
+def _about(context: Context, given: TracebackInput) -> np.ndarray:
     """i8[n, ABOUT], of ``align_sides``."""
-    groups, hsps = np.repeat(wanted.groups, np.diff(wanted.bounds), axis=0), wanted.hsps
+    groups, hsps = np.repeat(given.groups, np.diff(given.bounds), axis=0), given.hsps
     low, clear = groups[:, LOW], np.empty((len(hsps), 2), np.int64)
     _clear_stretches(_ambiguities(context), low + hsps[:, ANCHOR_TARGET], low, low + groups[:, WIDTH], clear)
     return np.concatenate([groups[:, [BEGIN, SIZE, LOW, WIDTH]], hsps[:, [ANCHOR_QUERY, ANCHOR_TARGET]],

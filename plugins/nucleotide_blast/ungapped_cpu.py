@@ -20,7 +20,7 @@ from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_group
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.index_reference import WIDEST_SMALL, WORDS
 from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, eights, packed_bases
-from seqloom.plugins.nucleotide_blast.pieces import Pieces, pieces_of
+from seqloom.plugins.nucleotide_blast.pieces import TargetPieces, pieces_of
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands_cpu import lay_out
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
@@ -153,7 +153,7 @@ def _extend_group(rules, query, groups, bits, low, width, hits, order, limits, w
 
 
 @kernel
-def _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach):
+def _has_company(hits, order, firsts, states, hit, own, end, window, reach):
     """Whether a hit that waits on a diagonal nearby pairs with this one, of diagonal ``own``, which ends at ``end``."""
     first, last = hit[TARGET] - hit[SHIFT] + hit[LENGTH] - window, end - 2 * hit[LENGTH]
     for step in (1, -1):
@@ -212,7 +212,7 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
         if state[SAVED] or start + hit[LENGTH] > state[EXPLORED] + window:
             more, double = _goes_on(indexed, table_width, query, bits, low, hit)
             end += more
-            nearby = not double and _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach)
+            nearby = not double and _has_company(hits, order, firsts, states, hit, own, end, window, reach)
             alone = not double and not nearby
         if not alone:
             limit = limits[hit[MINUS_STRAND]]
@@ -370,8 +370,14 @@ def table_words(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class Extension(NamedTuple):
-    """What all extensions of a unit share: matrix and scores of groups, strands with ``group_bytes`` and
-    begins, packed targets, and where in these the volume begins."""
+    """What all extensions of a unit share.
+
+    Attributes:
+        rules: i4[16, 16] and i8[256], scores of a pair of bases, and of a group of four (``scores_of_groups``).
+        strands, begins: u1[m] and i8[k + 1], of ``laid_out_strands``. groups: u8, ``eights`` of ``grouped``.
+        bits: u1, packed targets. first: the base of these at which the volume begins.
+        limits: i8[k, 2, 3], of ``strand_limits``.
+    """
 
     rules: tuple[np.ndarray, np.ndarray]
     strands: np.ndarray
@@ -381,7 +387,7 @@ class Extension(NamedTuple):
     first: int
     limits: np.ndarray
     targets: SequenceBatch
-    pieces: Pieces
+    pieces: TargetPieces
 
     def spans(self, numbers: np.ndarray) -> np.ndarray:
         """i8[g, 2]: first and last base of chunks in ``bits``.

@@ -27,7 +27,7 @@ from seqloom.core.index import Index
 from seqloom.core.records import Column, Records, Seeds
 from seqloom.core.stages import ExtendStage, Footprint, Shape
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WIDEST_SMALL, WORDS
-from seqloom.plugins.nucleotide_blast.pieces import CHUNK, GROUP, Pieces, pieces_of
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK, GROUP, TargetPieces, pieces_of
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring, QueryScoring
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK_COLUMN
 from seqloom.plugins.nucleotide_blast.strands import SENTINEL, both_strands, mirrored, strand_start
@@ -194,7 +194,7 @@ class UngappedExtension(ExtendStage):
         return Seeds(data, self.columns)
 
 
-def opens_of(pieces: Pieces, low: int) -> np.ndarray | None:
+def opens_of(pieces: TargetPieces, low: int) -> np.ndarray | None:
     """i8[k, 2]: the stretches of the piece that begins at a place of the volume in which words may lie, from there on;
     None where its targets have no mask."""
     if not pieces.masked:

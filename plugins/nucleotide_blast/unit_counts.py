@@ -255,7 +255,7 @@ def _counts(data: bytes) -> UnitCounts:
         words = np.frombuffer(data, _WORD)
         return _sorted(int(words[1]), words[2:-4].reshape(-1, 2), words[-4:])
     if data[:4] == _OASCII:
-        found = _hashed(np.array(data[4:].split(), np.int64), 0)
+        found = _hashed(np.array(data[4:].split(), np.int64))
     elif kind in (_HASH, _HASH_WITH_BITS):
         found = _hashed_binary(data, kind)
     else:
@@ -295,19 +295,20 @@ def _hashed_binary(data: bytes, kind: int) -> UnitCounts:
         at += 4 + (4 * ((1 << 2 * unit) // 32) if has_bits else 0)
     table = np.frombuffer(data, _WORD, 1 << key_bits, at)
     listed = np.frombuffer(data, "<u2", values, at + 4 * len(table))
-    found = _hashed(np.concatenate([head[1:], table, listed]).astype(np.int64), 0)
+    found = _hashed(np.concatenate([head[1:], table, listed]).astype(np.int64))
     return replace(found, skips=bool(has_bits))
 
 
-def _hashed(words: np.ndarray, at: int) -> UnitCounts:
-    """From unit, number of listed values, bits of a key, its offset, bits of a length, thresholds, table and list.
+def _hashed(words: np.ndarray) -> UnitCounts:
+    """From i8 words: unit, number of listed values, bits of a key, its offset, bits of a length, four thresholds, table
+    and list.
 
     The key is cut out of the unit's bits; what is left, above and below it, tells units of one key apart. An entry of
     the table says how many units have the key: one stands there itself, several in the list.
     """
-    unit, values, key_bits, offset, length_bits, *thresholds = words[at : at + 9].tolist()
-    table = words[at + 9 : at + 9 + (1 << key_bits)]
-    listed = words[at + 9 + len(table) : at + 9 + len(table) + values]
+    unit, values, key_bits, offset, length_bits, *thresholds = words[:9].tolist()
+    table = words[9 : 9 + (1 << key_bits)]
+    listed = words[9 + len(table) : 9 + len(table) + values]
     if len(table) < 1 << key_bits or len(listed) < values:
         raise ValueError("cut off")
     lengths = table & ((1 << length_bits) - 1)

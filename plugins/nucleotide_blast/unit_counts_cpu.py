@@ -116,7 +116,7 @@ def _find(codes, offsets, unit, window, first, shift, units, scores, marks, leas
 
 def frequent_stretches(codes: np.ndarray, offsets: np.ndarray, unit: int, window: int, units: np.ndarray,
                        scores: np.ndarray, marks: np.ndarray, least: int, extend: int, threshold: int) -> np.ndarray:
-    """As ``windowmasker.frequent_stretches``, for many sequences: i8[m, 3] of sequence, start and end.
+    """As ``windowmasker.frequent_stretches_reference``, for many sequences: i8[m, 3] of sequence, start and end.
 
     codes: u1[n], ambiguities above 3. offsets: i8[k + 1]. units: u4[m], rising; scores: u4[m] of these. marks: bool[m],
     or none.

@@ -174,6 +174,7 @@ def windows_of(codes: np.ndarray, scored: Scores) -> list[tuple[int, int, int]]:
 
 
 def _number(bases: list[int]) -> int:
+    """A unit as a number: two bits of each base, the first one highest."""
     number = 0
     for base in bases:
         number = number << 2 | base

@@ -20,9 +20,14 @@ _WORTH_A_RANGE = 1 << 19
 
 
 class WordTable(NamedTuple):
-    """Words of some queries: u8 presence bits, i4 bits set before each 64, i4[words + 1] starts in i4 entries.
+    """Words of some queries, or of targets, and where they are.
 
-    Entries are places in the strands of the whole batch, ascending in a word.
+    Attributes:
+        bits: u8, a bit for each word that there can be, set for those that are there.
+        ranks: i4, how many bits are set before each of ``bits``. A word's rank is how many are set before its own.
+        starts: i4[words that are there + 2], the first entry of the word of each rank; then how many entries there are,
+            twice.
+        entries: i4, places of words in the strands of the whole batch, or numbers of words, ascending in a word.
     """
 
     bits: np.ndarray

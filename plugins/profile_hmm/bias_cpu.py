@@ -48,6 +48,7 @@ def _completed(total, last, length):
 
 @kernel
 def _complete(sums, lasts, lengths, scores):
+    """``_completed`` of every target; lengths: i8[n], the others f4[n]."""
     for n in range(len(sums)):
         scores[n] = _completed(sums[n], lasts[n], lengths[n])
 

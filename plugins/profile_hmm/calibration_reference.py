@@ -80,7 +80,7 @@ def statistics(profile: SearchProfile, rate: float, sequences: RandomSequences, 
 
 def fitted(rate: float, sequences: RandomSequences, msv: NDArray[np.float32],
            viterbi: NDArray[np.float32], forward: NDArray[np.float32], tail: float) -> Statistics:
-    """Statistics from the raw scores, nats, of the random sequences.
+    """Statistics from the raw scores of the random sequences, f4[n] nats.
 
     Raises:
         FloatingPointError: a sequence has no Forward score.
@@ -98,7 +98,7 @@ def fitted(rate: float, sequences: RandomSequences, msv: NDArray[np.float32],
 
 
 def bits_of(scores: NDArray[np.float32], null: np.float32) -> list[float]:
-    """Bits over the null model, f64, of raw scores in nats."""
+    """Bits over the null model, f64, of raw scores f32[n] in nats."""
     return [float(F32(score) - null) / LN2 for score in scores]
 
 
@@ -115,9 +115,9 @@ def gumbel_rate(information: NDArray[np.float32]) -> float:
 def relative_entropy(row: NDArray[np.float32]) -> np.float32:
     """Bits that f32[20] emissions of a state say over the background."""
     total = F32(0.0)
-    for p, f in zip(row, BACKGROUND, strict=True):
-        if p > 0.0:
-            total = F32(float(total) + float(p) * math.log2(float(F32(p / f))))
+    for emission, background in zip(row, BACKGROUND, strict=True):
+        if emission > 0.0:
+            total = F32(float(total) + float(emission) * math.log2(float(F32(emission / background))))
     return total
 
 

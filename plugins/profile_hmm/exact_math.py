@@ -94,7 +94,7 @@ def odds(scores: ArrayLike) -> Array32:
 
 
 def round_half_away(values: ArrayLike) -> NDArray[np.float64]:
-    """C's ``roundf``: nearest integer, halves away from zero; infinities stay."""
+    """C's ``roundf`` of each value, f8: nearest integer, halves away from zero; infinities stay."""
     wide = np.asarray(values, dtype=np.float64)
     return np.copysign(np.floor(np.abs(wide) + 0.5), wide)
 

@@ -331,6 +331,7 @@ def _completed(total, last, move):
 
 @kernel
 def _complete(totals, lasts, moves, scores):
+    """``_completed`` of every target: f4[n] each."""
     for n in range(len(totals)):
         scores[n] = _completed(totals[n], lasts[n], moves[n])
 

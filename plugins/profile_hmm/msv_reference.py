@@ -113,7 +113,8 @@ def _scores_of_lanes(profile: ByteProfile, targets: list[NDArray[np.uint8]]) -> 
 
 
 def first_j(profile: ByteProfile, length_cost: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Value of J before the first residue: the least that SSV can return, or 0 where HMMER doesn't try SSV."""
+    """Value of J before the first residue of each target, i2[n]: the least that SSV can return, or 0 where HMMER
+    doesn't try SSV."""
     floor = BYTE_BASE - length_cost - profile.entry - profile.end
     no_ssv = length_cost + profile.entry + profile.end + profile.bias >= 127
     return np.where(no_ssv, 0, np.maximum(floor, 0)).astype(np.int16)

@@ -69,12 +69,12 @@ def search_profile(model: ProfileHmm) -> SearchProfile:
 
 def _entry_scores(model: ProfileHmm) -> Array32:
     """log of the probability to enter at M_k, from the occupancy of the match states."""
-    t = model.transitions
+    transitions = model.transitions
     occupancy = np.zeros(model.length + 1, F32)
-    occupancy[1] = t[0, MI] + t[0, MM]
+    occupancy[1] = transitions[0, MI] + transitions[0, MM]
     for k in range(2, model.length + 1):
-        staying = occupancy[k - 1] * (t[k - 1, MM] + t[k - 1, MI])
-        returning = (1.0 - float(occupancy[k - 1])) * float(t[k - 1, DM])
+        staying = occupancy[k - 1] * (transitions[k - 1, MM] + transitions[k - 1, MI])
+        returning = (1.0 - float(occupancy[k - 1])) * float(transitions[k - 1, DM])
         occupancy[k] = F32(float(staying) + returning)
     weight = F32(0.0)
     for k in range(1, model.length + 1):
@@ -193,18 +193,18 @@ class WordProfile:
 
     @classmethod
     def of(cls, profile: SearchProfile) -> WordProfile:
-        t = np.minimum(words(profile.transitions), 0)
+        transitions = np.minimum(words(profile.transitions), 0)
         return cls(
             match=words(profile.match[:, 1:]),
             entry=np.minimum(words(profile.entry[1:]), 0),
-            into_mm=t[:-1, MM],
-            into_im=t[:-1, IM],
-            into_dm=t[:-1, DM],
-            mi=t[1:, MI],
+            into_mm=transitions[:-1, MM],
+            into_im=transitions[:-1, IM],
+            into_dm=transitions[:-1, DM],
+            mi=transitions[1:, MI],
             # An insert loop of score 0 would let a long insertion grow for nothing.
-            ii=np.minimum(t[1:, II], -1),
-            md=t[1:, MD],
-            dd=t[1:, DD],
+            ii=np.minimum(transitions[1:, II], -1),
+            md=transitions[1:, MD],
+            dd=transitions[1:, DD],
         )
 
 
@@ -254,18 +254,18 @@ class FloatProfile:
 
     @classmethod
     def of(cls, profile: SearchProfile) -> FloatProfile:
-        t = odds(profile.transitions)
+        transitions = odds(profile.transitions)
         return cls(
             length=profile.length,
             match=stripe(odds(profile.match[:, 1:])),
             entry=stripe(odds(profile.entry[1:])),
-            into_mm=stripe(t[:-1, MM]),
-            into_im=stripe(t[:-1, IM]),
-            into_dm=stripe(t[:-1, DM]),
-            mi=stripe(t[1:, MI]),
-            ii=stripe(t[1:, II]),
-            md=stripe(t[1:, MD]),
-            dd=stripe(t[1:, DD]),
+            into_mm=stripe(transitions[:-1, MM]),
+            into_im=stripe(transitions[:-1, IM]),
+            into_dm=stripe(transitions[:-1, DM]),
+            mi=stripe(transitions[1:, MI]),
+            ii=stripe(transitions[1:, II]),
+            md=stripe(transitions[1:, MD]),
+            dd=stripe(transitions[1:, DD]),
         )
 
 

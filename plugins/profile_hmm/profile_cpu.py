@@ -51,10 +51,10 @@ class SearchProfileCpu(SearchProfile):
     @cached_property
     def words(self) -> WordProfile:
         match = np.empty((len(self.match), self.length), np.int32)
-        entry, t = np.empty(self.length, np.int32), np.empty(self.transitions.T.shape, np.int32)
-        _words(self.match, self.entry, self.transitions, match, entry, t)
-        return WordProfile(match, entry, t[MM, :-1], t[IM, :-1], t[DM, :-1], t[MI, 1:], np.minimum(t[II, 1:], -1),
-                           t[MD, 1:], t[DD, 1:])
+        entry, moves = np.empty(self.length, np.int32), np.empty(self.transitions.T.shape, np.int32)
+        _words(self.match, self.entry, self.transitions, match, entry, moves)
+        return WordProfile(match, entry, moves[MM, :-1], moves[IM, :-1], moves[DM, :-1], moves[MI, 1:],
+                           np.minimum(moves[II, 1:], -1), moves[MD, 1:], moves[DD, 1:])
 
     @cached_property
     def floats(self) -> FloatProfile:
@@ -65,13 +65,13 @@ class SearchProfileCpu(SearchProfile):
 
 
 @kernel
-def _occupancies(t, occupancy):
+def _occupancies(transitions, occupancy):
     """Fill f4[M + 1] with the probability that a match state is used; the weight of all of them together."""
     length = len(occupancy) - 1
-    occupancy[0], occupancy[1] = np.float32(0.0), t[0, MI] + t[0, MM]
+    occupancy[0], occupancy[1] = np.float32(0.0), transitions[0, MI] + transitions[0, MM]
     for k in range(2, length + 1):
-        staying = occupancy[k - 1] * (t[k - 1, MM] + t[k - 1, MI])
-        returning = (1.0 - np.float64(occupancy[k - 1])) * np.float64(t[k - 1, DM])
+        staying = occupancy[k - 1] * (transitions[k - 1, MM] + transitions[k - 1, MI])
+        returning = (1.0 - np.float64(occupancy[k - 1])) * np.float64(transitions[k - 1, DM])
         occupancy[k] = np.float32(np.float64(staying) + returning)
     weight = np.float32(0.0)
     for k in range(1, length + 1):

@@ -113,17 +113,17 @@ def expected_score(rows: Table, members: tuple[int, ...]) -> Table:
     background = residues_of(len(rows)).background
     total = np.zeros_like(rows[0])
     weight = np.float32(0.0)
-    for m in members:
-        total = total + rows[m] * background[m]
-        weight = weight + background[m]
+    for member in members:
+        total = total + rows[member] * background[member]
+        weight = weight + background[member]
     return total / weight
 
 
 def mean_odds(rows: Table, members: tuple[int, ...]) -> Table:
     """Plain mean of the members: f32 sum in ascending order over their number (null2 odds)."""
     total = np.zeros_like(rows[0])
-    for m in members:
-        total = total + rows[m]
+    for member in members:
+        total = total + rows[member]
     return total / np.float32(len(members))
 
 
@@ -132,7 +132,7 @@ def summed_odds(rows: Table, members: tuple[int, ...]) -> Table:
     background = residues_of(len(rows)).background
     probability = np.zeros_like(rows[0])
     weight = np.float32(0.0)
-    for m in members:
-        probability = probability + rows[m]
-        weight = weight + background[m]
+    for member in members:
+        probability = probability + rows[member]
+        weight = weight + background[member]
     return probability / weight

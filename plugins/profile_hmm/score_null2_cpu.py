@@ -21,8 +21,8 @@ _ZERO, _FARTHEST, _STEPS = F32(0.0), F32(15.7), F32(1000.0)
 @kernel
 def _bias(correction, table):
     """log(1 + ω · exp(correction)) by HMMER's table, f32 nats."""
-    b = np.float32(LOG_OMEGA + np.float64(correction))
-    larger, smaller = max(_ZERO, b), min(_ZERO, b)
+    corrected = np.float32(LOG_OMEGA + np.float64(correction))
+    larger, smaller = max(_ZERO, corrected), min(_ZERO, corrected)
     difference = larger - smaller
     if difference >= _FARTHEST:
         return larger
@@ -31,17 +31,20 @@ def _bias(correction, table):
 
 @kernel
 def _bits(score, null):
+    """Bits, f32, of a score over the null model, both in nats."""
     return np.float32(np.float64(score - null) / LN2)
 
 
 @kernel
 def _with_outside(score, length, covered):
+    """A score, f32 nats, with that of the residues of a target of ``length`` which no envelope has covered."""
     ratio = np.float32(length) / np.float32(length + 3)
     return np.float32(np.float64(score) + np.float64(length - covered) * math.log(np.float64(ratio)))
 
 
 @kernel
 def _log_p(score, tau, rate):
+    """ln of the P-value of a score, f64: an exponential tail from ``tau`` on."""
     return 0.0 if np.float64(score) < tau else -rate * (np.float64(score) - tau)
 
 

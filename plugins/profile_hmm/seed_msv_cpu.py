@@ -47,7 +47,12 @@ _STEPS = (256, 512, 1024, 2048, 4096)
 
 
 class _Layout(NamedTuple):
-    """Targets side by side for models up to some length: ``lanes`` of their stretches, of each target the ``first``."""
+    """Targets side by side, for models up to some length.
+
+    Attributes:
+        lanes: of stretches of the targets. first: i8[n], the first stretch of each target.
+        stretches: how many there are.
+    """
 
     lanes: Index
     first: NDArray[np.int64]

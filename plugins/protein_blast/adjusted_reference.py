@@ -67,12 +67,12 @@ class FineCosts:
 
 
 def scored_residues(query: np.ndarray) -> np.ndarray:
-    """Query codes as alignments are made with them: U as C."""
+    """u1[n]: query codes as alignments are made with them: U as C."""
     return np.where(query == _U, np.uint8(_C), query)
 
 
 def masked_target(target: np.ndarray) -> np.ndarray:
-    """Codes with what SEG finds as X."""
+    """u1[n]: codes with X for what SEG finds."""
     masked = target.copy()
     for begin, end in low_complexity(target, *TARGET_MASK):
         masked[begin:end] = _X

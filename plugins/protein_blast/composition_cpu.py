@@ -45,7 +45,14 @@ _root = kernel(lambda_root)
 
 
 class Rules(NamedTuple):
-    """What an ``Adjuster`` knows, with logarithms of its frequencies (f8[400]) and ratios, and the range of scores."""
+    """What an ``Adjuster`` knows, and what is made of it once.
+
+    Attributes:
+        mode, lambda_: as of ``Adjuster``.
+        joint, of_joint: f8[400], joint frequencies of amino acids, and their logarithms.
+        usual: f8[20], frequencies of amino acids. logarithms: f8[28, 28], of the ratios.
+        standard: i4[28, 28], scores. low, high: least and highest score that there can be.
+    """
 
     mode: int
     joint: np.ndarray

@@ -28,7 +28,7 @@ def best_on_diagonals(query: np.ndarray, target: np.ndarray, matrix: np.ndarray)
 
 def diagonal_rows(query: "int | np.ndarray", target: "int | np.ndarray", sizes: tuple,
                   diagonals: np.ndarray) -> dict[str, np.ndarray]:
-    """Columns of the seeds that stand for whole diagonals of a pair with ``sizes`` residues."""
+    """Columns of the seeds that stand for whole i8[n] ``diagonals`` of a pair with ``sizes`` residues."""
     query_pos, target_pos = np.maximum(-diagonals, 0), np.maximum(diagonals, 0)
     count = len(diagonals)
     return {

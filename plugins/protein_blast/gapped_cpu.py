@@ -192,7 +192,8 @@ def _extend_pairs(query, target, pairs, bounds, segments, costs, cutoffs, doubtf
 
 
 def packed(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Places of the queries and of the targets that take part in pairs of places, and the pairs as places in those."""
+    """Places of the queries and of the targets that take part in i8[n, 2] pairs of places; and i8[n, 2], the pairs as
+    places in those."""
     asked, queries = ranked(pairs[:, 0])
     hit, targets = ranked(pairs[:, 1])
     return asked, hit, np.stack([queries.reshape(-1), targets.reshape(-1)], axis=1)

@@ -59,7 +59,13 @@ def seeds_of(
     target_pos: np.ndarray,
     wanted: np.ndarray | None,
 ) -> Seeds:
-    """Hits of words of `size` by place in query batch and volume as `Seeds`, those of `wanted` pairs only."""
+    """Hits of words of `size` as `Seeds`.
+
+    Args:
+        query, target: of each hit the place of the query in the batch, and of the target in the volume.
+        query_pos, target_pos: first residue of the word in these.
+        wanted: bool[queries, targets], pairs whose hits are asked for; None: all are.
+    """
     if wanted is not None:
         kept = wanted[query, target]
         query, query_pos, target, target_pos = query[kept], query_pos[kept], target[kept], target_pos[kept]
@@ -69,7 +75,7 @@ def seeds_of(
 
 def seeds_of_words(size: int, query: np.ndarray, target: np.ndarray, query_pos: np.ndarray,
                    target_pos: np.ndarray) -> Seeds:
-    """Hits of words of `size` on plus strands as `Seeds`."""
+    """Hits of words of `size` on plus strands as `Seeds`. query, target: ordinals of the sequences."""
     frame = np.ones(len(query), np.int8)
     return Seeds({
         "query": query, "target": target, "query_pos": query_pos, "target_pos": target_pos,
@@ -85,6 +91,7 @@ def on_diagonals(hits: Seeds, diagonals: Seeds) -> np.ndarray:
 
 
 def _diagonal_keys(seeds: Seeds) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """i8[n], three times: query, target and diagonal of each."""
     return seeds.query, seeds.target, seeds.target_pos - seeds.query_pos
 
 

@@ -57,7 +57,7 @@ FEW = 0.25
 
 
 def without_lone(context: Context, seeds: Seeds, near: np.ndarray) -> Seeds:
-    """The sorted hits that are ``near`` another, or all of them where that is nearly all."""
+    """The sorted hits that are ``near`` (bool[n]) another, or all of them where that is nearly all."""
     lone = len(seeds) - int(np.count_nonzero(near))
     few = lone <= FEW * len(seeds)
     context.count("lone hits dropped", 0 if few else lone)

@@ -56,7 +56,12 @@ alignments. Four times as much is tried next."""
 
 
 class Choices(NamedTuple):
-    """Choices of two passes, as ``walk_back`` reads them, and the steps of both halves of an alignment."""
+    """Choices of two passes, to either side of the anchor, as ``xdrop_cpu.walk_back`` reads them; and steps.
+
+    Attributes:
+        codes: u8[2, n]. row_codes: i8[2, rows + 1], where those of each row begin.
+        outwards, steps: u1[rows + columns + 1], room for the steps of either half of an alignment.
+    """
 
     codes: np.ndarray
     row_codes: np.ndarray
@@ -65,8 +70,13 @@ class Choices(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Room for alignments: i8[n, 8] HSPs, i4[n, 6] counts, i8[n + 1] offsets into u4 runs of paths, bool[n], those that
-    don't stay, and i1[n], how their scores were adjusted."""
+    """Room for alignments.
+
+    Attributes:
+        found: i8[n, 8], HSPs. counts: i4[n, columns of ``PathCounts``].
+        path_offsets: i8[n + 1], where those of each begin among ``paths``, u4, runs.
+        dropped: bool[n], those that don't stay. ways: i1[n], how their scores were adjusted.
+    """
 
     found: np.ndarray
     counts: np.ndarray

@@ -65,7 +65,8 @@ def word_starts(offsets: np.ndarray, word_size: int, usable: np.ndarray | None =
 
 
 def spread(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Indices `starts[i], starts[i] + 1, …` (`counts[i]` of them) for every i, one behind the other."""
+    """i8[m]: indices `starts[i], starts[i] + 1, …` (`counts[i]` of them) for every i, one behind the other; both are
+    i8[n]."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(starts - (ends - counts), counts) + np.arange(total)

@@ -29,7 +29,7 @@ from seqloom.core.kernels.packed16 import SIMULATED, Arithmetic, has_packed_maxi
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.resident_cuda import Volume, device_memory
 from seqloom.plugins.common.stretches_cpu import Stretches
-from seqloom.plugins.common.target_order_cuda import BYTES_PER_COLUMN, Borders, Pieces, TargetOrder
+from seqloom.plugins.common.target_order_cuda import BYTES_PER_COLUMN, Borders, SplitTargets, TargetOrder
 from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
 
 from .recurrence_cuda import (
@@ -95,7 +95,7 @@ def join(pieces, few, cut, ranked, bounds, count, all_ranked, begins, ends):
     Args:
         pieces: i8[2 · few], where they begin and end.
         ranked, bounds: i4 and i8, of ``count`` targets, as of ``TargetOrder``; pieces are of the first ``cut`` of the
-        ranks. all_ranked, begins, ends: filled, as of ``TargetOrder`` with ``Pieces``.
+        ranks. all_ranked, begins, ends: filled, as of ``TargetOrder`` with ``SplitTargets``.
     """
     n = int32(cuda.grid(1))
     if n < count:
@@ -195,7 +195,7 @@ class DeviceTargets:
     """
 
     def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, residues: int, space: Workspace,
-                 check: Callable[[], None], pieces: Pieces | None = None) -> None:
+                 check: Callable[[], None], pieces: SplitTargets | None = None) -> None:
         self._residues, self._stretches, self._space, self._check = volume.residues, stretches, space, check
         self._volume, self._arrived = volume, False
         self._residues_asked_for = residues
@@ -300,7 +300,7 @@ class DeviceTargets:
             if pieces := self._works.pieces:
                 self._join(pieces)
 
-    def _join(self, pieces: Pieces) -> None:
+    def _join(self, pieces: SplitTargets) -> None:
         """Queue what puts pieces before targets."""
         target_order, all_, (first, *others) = self._volume.target_order, self._works, self._space.streams
         count, few = np.int32(len(self._stretches)), np.int32(len(pieces.begins))
@@ -569,7 +569,7 @@ def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.nda
         pieces, count = None, len(chosen)
         if stretches.whole and count == len(stretches):
             residues, longest = batch.total_residues, batch.longest
-            if pieces := volume.target_order.pieces_of(batch.offsets[:-1], reach):
+            if pieces := volume.target_order.split_longest(batch.offsets[:-1], reach):
                 replaced = batch.lengths[volume.target_order.ranked[: pieces.cut]]
                 residues += int(pieces.lengths.sum()) - int(replaced.sum())
                 count, longest = count + len(pieces.begins) - pieces.cut, int(pieces.lengths[0])

@@ -61,7 +61,7 @@ def test_whatever_is_within_reach_lies_in_a_piece_or_a_target(lengths: list[int]
     sizes = np.array(lengths, np.int64)
     ranked = np.argsort(-sizes, kind="stable")
     with mock.patch.multiple(sieve, _LEAST_STEP=least, MOST_PIECES=most):
-        pieces = sieve.pieces_of(sieve.TargetOrder.of(
+        pieces = sieve.windows_of(sieve.TargetOrder.of(
             np.arange(len(sizes)), sizes, sizes, lambda name, array: array), reach)
     assert len(pieces.begins) == len(pieces.owners) <= most
     assert sorted(set(pieces.owners.tolist())) == sorted(ranked[: pieces.cut].tolist())

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from seqloom.core.errors import Cancelled, InputError, OptionError, ResumeError
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.nucleotide_blast import pieces
-from seqloom.plugins.nucleotide_blast.pieces import GROUP, Pieces, hard_pieces, soft_pieces
+from seqloom.plugins.nucleotide_blast.pieces import GROUP, TargetPieces, hard_pieces, soft_pieces
 from seqloom.plugins.nucleotide_blast.scoring import SMALLEST_WORD
 from seqloom.searches import resume
 
@@ -73,7 +73,7 @@ def expected(targets: SequenceBatch, kind: str, chunk: int, overlap: int) -> lis
     return rows
 
 
-def rows_of(found: Pieces) -> list[tuple]:
+def rows_of(found: TargetPieces) -> list[tuple]:
     spans, opens = found.spans.tolist(), [tuple(row) for row in found.opens.tolist()]
     return [(target, begin, *spans[number], opens[found.bounds[number] : found.bounds[number + 1]])
             for number, (target, begin) in enumerate(zip(found.targets.tolist(), found.begins.tolist()))]

@@ -298,11 +298,11 @@ def test_pieces_of_a_group_change_no_row(task: str, identity: int, monkeypatch: 
 def test_groups_of_which_pieces_are_made() -> None:
     """Those that one thread would still have to do when the others are done with the rest."""
     bounds, bases = np.array([0, 2, 102, 103]), np.full(103, traceback_cpu.WORTH_A_PIECE)
-    assert traceback_cpu.pieces_of(bounds, bases, 1) == {}
-    pieces = traceback_cpu.pieces_of(bounds, bases, 4)
+    assert traceback_cpu.parts_of_groups(bounds, bases, 1) == {}
+    pieces = traceback_cpu.parts_of_groups(bounds, bases, 4)
     assert [*pieces] == [1] and len(pieces[1]) == 16
     assert pieces[1][0][0] == 0 and pieces[1][-1][1] == 100
-    assert traceback_cpu.pieces_of(bounds, bases // 50, 4) == {}
+    assert traceback_cpu.parts_of_groups(bounds, bases // 50, 4) == {}
     assert cut_at([(0, 3)], pieces) == [(0, 1), (1, 2), (2, 3)]
 
 

@@ -28,7 +28,7 @@ from seqloom.plugins.nucleotide_blast.index_reference import (
     compared_strands,
     table_width,
 )
-from seqloom.plugins.nucleotide_blast.pieces import chunk_starts
+from seqloom.plugins.nucleotide_blast.pieces import CHUNK, CHUNK_OVERLAP, chunks_of
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions
 from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu
 from seqloom.plugins.nucleotide_blast.seed_reference import WordHits
@@ -198,9 +198,8 @@ def test_ambiguities_of_targets_are_searched_as_bases():
 
 
 def test_long_targets_are_cut_into_overlapping_chunks():
-    assert list(chunk_starts(5_000_000)) == [0]
-    assert list(chunk_starts(5_000_001)) == [0, 4_999_900]
-    assert list(chunk_starts(0)) == [0]
+    numbers, begins = chunks_of(np.array([5_000_000, 5_000_001, 0]), CHUNK, CHUNK_OVERLAP)
+    assert numbers.tolist() == [0, 1, 1, 2] and begins.tolist() == [0, 0, 4_999_900, 0]
 
 
 @pytest.mark.parametrize("kind", ["coding", "optimal", "coding_and_optimal"])

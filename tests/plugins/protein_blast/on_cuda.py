@@ -98,7 +98,7 @@ def check_pieces() -> None:
         targets += ["".join(targets[n::3]) for n in range(3)]
         context = context_of([query], targets, 9 if SIMULATED else 14)
         with (patch.object(diagonal_sieve_cuda, "_LEAST_STEP", 8), patch.object(
-                diagonal_scan_cuda, "pieces_of", wraps=diagonal_sieve_cuda.pieces_of) as asked):
+                diagonal_scan_cuda, "windows_of", wraps=diagonal_sieve_cuda.windows_of) as asked):
             found = SegmentDiagonalsCuda().run(context, None)
         assert asked.called and len(found)
         assert_same_records(SegmentDiagonals().run(context, None), found)

@@ -92,9 +92,9 @@ def test_pieces_hold_all_stretches_that_an_alignment_can_take(lengths: list[int]
     offsets = np.append(begins, sizes.sum())
     target_order = target_order_cuda.TargetOrder.of_volume(np.arange(len(sizes)), offsets, sizes,
                                                            lambda name, array: array)
-    assert target_order.pieces_of(begins, None) is None
+    assert target_order.split_longest(begins, None) is None
     with mock.patch.object(target_order_cuda, "LEAST_PIECE", least):
-        pieces = target_order.pieces_of(begins, reach)
+        pieces = target_order.split_longest(begins, reach)
     long = {n for n, length in enumerate(lengths) if length > step + reach}
     if pieces is None:
         assert not long
