@@ -326,6 +326,9 @@ def _written(run: "Run", writer: Writer) -> bytes:
 
 
 SAMPLE = Path(__file__).parent / "sample"
+_QUICK: dict[str, dict[str, Any]] = {
+    "sequence-profile": dict.fromkeys(("EmL", "EmN", "EvL", "EvN", "EfL", "EfN"), 30)}
+"""By family: options with which its searches are quick."""
 
 
 @cache
@@ -347,7 +350,8 @@ def _sample_runs(family: str) -> "tuple[Run, ...]":
     targets = SequenceBatch.of(kind, texts[:3])
     nothing = SequenceBatch.of(kind, [("X" if kind is PROTEIN else "N") * 50])
     models: Any = SAMPLE / "globins4.hmm"
+    how: dict[str, Any] = {"store": False, "backend": "reference", **_QUICK.get(family, {})}
     if own.target == "model":
-        return tuple(search(pipeline, some, models, store=False, backend="reference") for some in (targets, nothing))
+        return tuple(search(pipeline, some, models, **how) for some in (targets, nothing))
     queries = models if own.query == "model" else SequenceBatch.of(kind, [text[:60] for text in texts[:2]])
-    return tuple(search(pipeline, queries, some, store=False, backend="reference") for some in (targets, nothing))
+    return tuple(search(pipeline, queries, some, **how) for some in (targets, nothing))

@@ -5,16 +5,19 @@ beside a loop that looks whether they wait. Here each goes on until it comes to 
 time they do so the other way round, so that what relies on their order is found.
 """
 
+import sys
 import threading
 from contextlib import ExitStack
-from types import FrameType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import greenlet
+import numba
 import numpy as np
 from numba import types
 from numba.cuda.simulator import api, kernel, kernelapi
 from numba.cuda.simulator.cudadrv import devicearray
+from numba.np.numpy_support import as_dtype
 
 
 class Lane(greenlet.greenlet):
@@ -77,16 +80,21 @@ class Kernel(kernel.FakeCUDAKernel):
     """A kernel or a device function; the modules of those that a launch calls see the simulator until its end, not for
     each call."""
 
+    seen: Any = None
+    """The launch whose simulator its module is known to see."""
+
     def __call__(self, *args: Any) -> Any:
-        launch = kernel._get_kernel_context()
+        launch = kernel._kernel_context
         if launch is None:
             with ExitStack() as stack:
                 Kernel.swapped, Kernel.stack = set(), stack
                 return super().__call__(*args)
-        known = id(self.fn.__globals__)
-        if known not in Kernel.swapped:
-            Kernel.stack.enter_context(kernelapi.swapped_cuda_module(self.fn, launch))
-            Kernel.swapped.add(known)
+        if self.seen is not launch:
+            known = id(self.fn.__globals__)
+            if known not in Kernel.swapped:
+                Kernel.stack.enter_context(kernelapi.swapped_cuda_module(self.fn, launch))
+                Kernel.swapped.add(known)
+            self.seen = launch
         return self.fn(*args)
 
 
@@ -100,23 +108,39 @@ def _cast(self: types.Integer, *args: Any) -> Any:
     return types.Type.__call__(self, *args)
 
 
+def _synchronize(_: Any) -> None:
+    """A barrier, without asking for the thread by several calls."""
+    greenlet.getcurrent().parent.switch()
+
+
 _NAMES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 _NUMBERS = {name: getattr(np, name) for name in _NAMES}
 
 
-def _line_of(frame: FrameType) -> list[tuple[str, int] | None]:
-    """Where a function was called, as the last but one of a stack: what tells one shared array from another."""
-    caller = frame.f_back
-    assert caller
-    return [(caller.f_code.co_filename, caller.f_lineno), None]
+class Shared(kernelapi.FakeCUDAShared):
+    """Shared arrays of a block: the line that asks for one tells it from another."""
+
+    def array(self, shape: Any, dtype: Any) -> np.ndarray:
+        kind = as_dtype(dtype) if isinstance(dtype, types.Type) else np.dtype(dtype)
+        if shape == 0:
+            return np.frombuffer(self._dynshared.data, kind, self._dynshared_size // kind.itemsize)
+        asking = sys._getframe(1)
+        line = asking.f_code.co_filename, asking.f_lineno
+        if line not in self._allocations:
+            self._allocations[line] = np.empty(shape, kind)
+        return self._allocations[line]
 
 
 def install() -> None:
     kernel.BlockManager = Block
     api.FakeCUDAKernel = Kernel
     types.Integer.__call__ = types.Float.__call__ = _cast
+    for name, number in _NUMBERS.items():  # of modules that are imported from now on
+        setattr(numba, name, number)
+    kernelapi.FakeCUDAModule.syncthreads = _synchronize
+    kernelapi.FakeCUDAModule.threadIdx = property(lambda _: greenlet.getcurrent().threadIdx)
     kernelapi.threading = SimpleNamespace(current_thread=greenlet.getcurrent, Lock=threading.Lock)
-    kernelapi.traceback = SimpleNamespace(extract_stack=_line_of)
+    kernelapi.FakeCUDAShared = Shared
 
 
 __all__ = ["install"]

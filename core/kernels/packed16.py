@@ -203,14 +203,14 @@ else:
     def anew(value):
         return value
 
+    _SIGNS = bytes(128) + bytes([255]) * 128
+
     def choose_bytes(a, b, selector):
-        source = (int(a) & 0xFFFFFFFF).to_bytes(4, "little") + (int(b) & 0xFFFFFFFF).to_bytes(4, "little")
-        chosen = []
-        for place in range(4):
-            nibble = selector >> 4 * place & 15
-            byte = source[nibble & 7]
-            chosen.append((255 if byte & 128 else 0) if nibble & 8 else byte)
-        return int.from_bytes(bytes(chosen), "little", signed=True)
+        source = struct.pack("<2I", int(a) & WHOLE_WARP, int(b) & WHOLE_WARP)
+        source += source.translate(_SIGNS)
+        chosen = (source[selector & 15], source[selector >> 4 & 15], source[selector >> 8 & 15],
+                  source[selector >> 12 & 15])
+        return int.from_bytes(chosen, "little", signed=True)
 
     def dot4(a, b, c):
         words = [(int(w) & 0xFFFFFFFF).to_bytes(4, "little") for w in (a, b)]
