@@ -74,13 +74,19 @@ def plain(text: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
+def _weak_at_start(line: str) -> bool:
+    """Whether a line tells of an alignment from the first base of the query on, with an E-value above 1."""
+    fields = line.split("\t")
+    return fields[6] == "1" and float(fields[10]) > 1
+
+
 def compared(file: str, ours: list[str], theirs: list[str]) -> str:
     """What differs between the lines of a file and the peer's; empty if nothing does that isn't stated."""
     if file.split(".")[-2] not in ("tsv", "mums"):
         ours, theirs = ([re.sub("--+| +", " ", line).strip() for line in lines] for lines in (ours, theirs))
-    elif file.endswith(".tsv.gz"):
+    elif file.startswith("blastn."):
         found = set(ours)
-        theirs = [line for line in theirs if line in found or line.split("\t")[6] != "1"]
+        theirs = [line for line in theirs if line in found or not _weak_at_start(line)]
     if ours == theirs:
         return ""
     pairs = enumerate(zip(ours, theirs, strict=False), 1)

@@ -18,11 +18,17 @@ def test_files_of_the_peers_by_their_own_words(tmp_path: Path, capsys: pytest.Ca
     assert len((tmp_path / "sums").read_text().splitlines()) == 9
 
 
+def line(start: int, evalue: str) -> str:
+    return f"q\tt\t100.0\t14\t0\t0\t{start}\t14\t1\t14\t{evalue}\t26.5"
+
+
 @pytest.mark.parametrize(("file", "ours", "theirs", "difference"), [
-    ("a.tsv.gz", ["q t 1 2 3 4 2"], ["q t 1 2 3 4 2"], ""),
-    ("a.tsv.gz", ["x"], [], "a.tsv.gz: 1 lines for 0, other from line 1 on"),
-    ("a.tsv.gz", [], ["\t".join("qt12341")], ""),
-    ("a.tsv.gz", [], ["\t".join("qt12342")], "a.tsv.gz: 0 lines for 1, other from line 1 on"),
+    ("blastn.a.tsv.gz", [line(2, "3.7")], [line(2, "3.7")], ""),
+    ("blastn.a.tsv.gz", [line(1, "3.7")], [], "blastn.a.tsv.gz: 1 lines for 0, other from line 1 on"),
+    ("blastn.a.tsv.gz", [], [line(1, "3.7")], ""),
+    ("blastn.a.tsv.gz", [], [line(1, "1e-05")], "blastn.a.tsv.gz: 0 lines for 1, other from line 1 on"),
+    ("blastn.a.tsv.gz", [], [line(2, "3.7")], "blastn.a.tsv.gz: 0 lines for 1, other from line 1 on"),
+    ("blastp.a.tsv.gz", [], [line(1, "3.7")], "blastp.a.tsv.gz: 0 lines for 1, other from line 1 on"),
     ("a.tbl.gz", ["name   1.5 -"], ["name 1.5 -"], ""),
     ("a.tbl.gz", ["name 1.5 -1"], ["name 1.5 1"], "a.tbl.gz: 1 lines for 1, other from line 1 on"),
     ("a.mums.gz", ["  1  2"], ["  1   2"], "a.mums.gz: 1 lines for 1, other from line 1 on"),

@@ -4,7 +4,6 @@
 ``--residues N`` goes on with random cases until the targets had so many residues.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,12 +31,14 @@ from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
 from seqloom.plugins.exact_match.whole_seed_cuda import WholeQueriesCuda
 from seqloom.testing import assert_same_records
 
+from ..checks import carry_out
+
 partition_cuda.SLACK, partition_cuda.LEAST_RESIDUES, fm_seed_cuda.OVERLAP = 1000, 100, 32
 if SIMULATED:
     near_seed_cuda._STRETCH = 5
     np.seterr(over="ignore")  # unsigned words are meant to wrap round
-NEARLY_ONE, NEARLY_NONE = "1,0.001", "0.001,1"
-"""Costs of an index and of queries with which the index, or the queries, are cut as little as can be."""
+INDEX_DEAR, QUERIES_DEAR = "1,0.001", "0.001,1"
+"""Costs of an index and of queries, of which what is dear is cut as little as can be."""
 
 
 def text(generator: np.random.Generator, residues: str, length: int, **how: Any) -> str:
@@ -123,7 +124,7 @@ def check_parts() -> None:
         for count in (1, 3):
             with devices(count):
                 for memory in (None, 7500, 7000, 5500, 4500):
-                    for costs in (NEARLY_ONE, NEARLY_NONE):
+                    for costs in (INDEX_DEAR, QUERIES_DEAR):
                         counters = reads.same(memory, costs=costs)
                         assert counters["measured_us"] > 0 and counters["predicted_us"] >= 0
                         assert counters["splits"] == 1
@@ -146,7 +147,7 @@ def check_units() -> None:
     reads.build()
     with devices(1), ThreadPoolExecutor(3) as pool:
         with mock.patch.object(partition_cuda.Partition, "_cut", lambda *given: cuts(*given)):
-            list(pool.map(lambda memory: reads.same(memory, costs=NEARLY_NONE), (4500, 4500, 5000)))
+            list(pool.map(lambda memory: reads.same(memory, costs=QUERIES_DEAR), (4500, 4500, 5000)))
         assert cuts.call_count == 1
     with devices(1), ThreadPoolExecutor(3) as pool:
         partition_cuda._idle.clear()
@@ -176,7 +177,7 @@ def check_order() -> None:
         with (devices(1), mock.patch.object(partition_cuda, "_BUFFERS", buffers),
               mock.patch.object(partition_cuda.Lane, "begin", sent),
               mock.patch.object(whole_seed_cuda._Search, "look_up", found)):
-            reads.same(4500, costs=NEARLY_ONE)
+            reads.same(4500, costs=INDEX_DEAR)
         alternating = [step for n, step in enumerate(steps) if n == 0 or step == "sent" or steps[n - 1] == "sent"]
         assert steps.count("sent") > 2 and (steps[:2] == ["sent", "sent"]) == (buffers > 1), steps
         assert buffers > 1 or alternating == ["sent", "found"] * (len(alternating) // 2), steps
@@ -243,7 +244,7 @@ def check_match_parts() -> None:
         for places in ("device", "host"):
             context.counters.clear()
             with devices(count), mock.patch.multiple(fm_seed_cuda, _LEAST_PART=8, _FIRST=2):
-                assert_same_records(wanted, matches_of(context, costs=NEARLY_ONE, places=places))
+                assert_same_records(wanted, matches_of(context, costs=INDEX_DEAR, places=places))
             now = context.counters["index_parts"]
             if places == "device":
                 splits.add((now > 1, context.counters["query_parts"] > 1))
@@ -253,13 +254,12 @@ def check_match_parts() -> None:
 
 
 def near(queries: SequenceBatch, targets: SequenceBatch, options: Any, most: int, index: Any = None,
-         **more: Any) -> tuple[int, Counter[str]]:
+         memory: int | None = None, **how: Any) -> tuple[int, Counter[str]]:
     """How many places the CPU and the device find of queries of which so many residues may differ."""
     context = indexed(queries, targets, options, index)
     wanted = NearQueriesCpu(NearQueriesCpu.Options(mismatches=most)).run(context, None)
-    context = indexed(queries, targets, options, context.indexes["fm-index"],
-                      device_memory=more.pop("device_memory", None))
-    assert_same_records(wanted, NearQueriesCuda(NearQueriesCuda.Options(mismatches=most, **more)).run(context, None))
+    context = indexed(queries, targets, options, context.indexes["fm-index"], device_memory=memory)
+    assert_same_records(wanted, NearQueriesCuda(NearQueriesCuda.Options(mismatches=most, **how)).run(context, None))
     return len(wanted), context.counters
 
 
@@ -296,9 +296,9 @@ def check_near_parts() -> None:
     """Index and queries of near queries in parts."""
     reads, splits = near_reads(), set()
     index = FmIndexCpu().run(Context(), reads[1])
-    for count, memory, costs in ((1, None, NEARLY_ONE), (1, 6000, NEARLY_ONE), (3, 6000, NEARLY_NONE)):
+    for count, memory, costs in ((1, None, INDEX_DEAR), (1, 6000, INDEX_DEAR), (3, 6000, QUERIES_DEAR)):
         with devices(count):
-            rows, counters = near(*reads, 2, index, device_memory=memory, costs=costs)
+            rows, counters = near(*reads, 2, index, memory, costs=costs)
         assert rows > 1000
         splits.add((count, counters["index_parts"] > 1, counters["query_parts"] > 2))
     assert {(1, False, False), (1, True, True), (3, True, True)} <= splits, splits
@@ -335,12 +335,4 @@ CHECKS = {"whole": check_whole, "parts": check_parts, "units": check_units, "ord
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checks", nargs="*", choices=[[], *CHECKS])
-    parser.add_argument("--residues", type=int, default=0)
-    arguments = parser.parse_args()
-    for name in arguments.checks or CHECKS:
-        CHECKS[name]()
-        print(name, "passed")
-    if arguments.residues:
-        check_random(arguments.residues)
+    carry_out(__doc__, CHECKS, check_random)

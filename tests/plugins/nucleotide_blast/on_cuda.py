@@ -4,7 +4,6 @@
 simulates. ``--residues N`` goes on with random cases until the targets had so many bases.
 """
 
-import argparse
 import math
 import random
 from collections import Counter
@@ -35,6 +34,7 @@ from seqloom.plugins.nucleotide_blast import (
 from seqloom.plugins.nucleotide_blast.hits_cuda import DeviceHits, Strands
 from seqloom.testing import assert_same_hits, run_pipeline
 
+from ..checks import carry_out
 from .sequences import ambiguous, batch, homologues, random_bases, relative, reverse_complement
 from .test_kernels import OPTIONS, PIPELINES, chunked_modules, compare, related
 from .test_paper_tables import KINDS, seeds_of
@@ -406,13 +406,6 @@ CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "ambiguities": c
           "memory": check_memory, "parts": check_parts, "reached": check_reached, "turns": check_turns,
           "pipeline": check_pipeline}
 
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checks", nargs="*", choices=[[], *CHECKS])
-    parser.add_argument("--residues", type=int, default=0)
-    arguments = parser.parse_args()
-    for name in arguments.checks or CHECKS:
-        CHECKS[name]()
-        print(name, "passed")
-    if arguments.residues:
-        check_random(arguments.residues)
+    carry_out(__doc__, CHECKS, check_random)

@@ -4,7 +4,6 @@
 ``--residues N`` goes on with random cases until the targets had so many residues.
 """
 
-import argparse
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -46,6 +45,7 @@ from seqloom.plugins.profile_hmm.seed_msv_reference import SsvFilter
 from seqloom.plugins.profile_hmm.seed_msv_warps_cuda import MsvWarps, MsvWarpsOptions, SsvWarps, WarpOptions
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
+from ..checks import carry_out
 from ..parts import ROOM, small_parts
 from .models import batch, random_model, random_target
 
@@ -559,13 +559,6 @@ CHECKS = {"pairs": check_pairs, "filters": check_filters, "cutoffs": check_cutof
           "columns": check_columns, "parts": check_parts, "ssv": check_ssv, "shared-lanes": check_shared_lanes,
           "rises": check_rises, "halves": check_halves}
 
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checks", nargs="*", choices=[[], *CHECKS])
-    parser.add_argument("--residues", type=int, default=0)
-    arguments = parser.parse_args()
-    for name in arguments.checks or CHECKS:
-        CHECKS[name]()
-        print(name, "passed")
-    if arguments.residues:
-        check_random(arguments.residues)
+    carry_out(__doc__, CHECKS, check_random)

@@ -4,7 +4,6 @@
 simulates. ``--residues N`` goes on with random cases until the targets had so many residues.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,6 +48,7 @@ from seqloom.plugins.protein_blast.sort_diagonal_reference import TwoHitDiagonal
 from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
+from ..checks import carry_out
 from ..parts import ROOM, small_parts
 from .segments import inputs
 from .stages import AMINO, POOLS, context_of, drawn
@@ -495,12 +495,4 @@ CHECKS = {"diagonals": check_diagonals, "pieces": check_pieces, "sieve": check_s
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checks", nargs="*", choices=[[], *CHECKS])
-    parser.add_argument("--residues", type=int, default=0)
-    arguments = parser.parse_args()
-    for name in arguments.checks or CHECKS:
-        CHECKS[name]()
-        print(name, "passed")
-    if arguments.residues:
-        check_random(arguments.residues)
+    carry_out(__doc__, CHECKS, check_random)
